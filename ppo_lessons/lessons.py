@@ -1,0 +1,361 @@
+"""What lessons are there, in which order, and which route leads through them?
+
+The order exists once, in `LESSONS`: the position of a lesson is its number. Numbered files are
+opened (`notebooks/08_training_loop.ipynb`), unnumbered files are imported
+(`ppo_lessons.training_loop`), so inserting a lesson renames no code.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from types import MappingProxyType
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lesson:
+    """One lesson and the parts of it that exist.
+
+    Args:
+        name: identifier, equal to the name of the lesson's module.
+        title: heading for people.
+        question: what the lesson answers.
+        minutes: time to read and run the notebook, without its exercises.
+        prerequisites: names of the lessons whose ideas this one uses.
+        module: `ppo_lessons/<name>.py` exists.
+        notebook: `notebooks/NN_<name>.ipynb` and its source exist.
+        exercise: the exercise, its source and its solution exist.
+        widgets: names of the widgets under `ppo_lessons/widgets/` that belong to the lesson.
+        figures: `ppo_lessons/figures/<name>.py` exists.
+        checks: `ppo_lessons/checks/<name>.py` exists.
+    """
+
+    name: str
+    title: str
+    question: str
+    minutes: int
+    prerequisites: tuple[str, ...] = ()
+    module: bool = False
+    notebook: bool = False
+    exercise: bool = False
+    widgets: tuple[str, ...] = ()
+    figures: bool = False
+    checks: bool = False
+
+    @property
+    def number(self) -> int:
+        """Position in `LESSONS`."""
+        return [lesson.name for lesson in LESSONS].index(self.name)
+
+    @property
+    def stem(self) -> str:
+        """File name without its ending, as in `08_training_loop`."""
+        return f"{self.number:02d}_{self.name}"
+
+    @property
+    def status(self) -> str:
+        """Say "ready" when there is a notebook to open, else "planned"."""
+        return "ready" if self.notebook else "planned"
+
+    def files(self) -> tuple[str, ...]:
+        """List the files of this lesson that exist, relative to the project's root.
+
+        Returns:
+            Paths with forward slashes. A module that outgrew its page is a package: there the
+            file named here is `<name>.py`, and `<name>/__init__.py` stands for it.
+        """
+        parts = {
+            f"ppo_lessons/{self.name}.py": self.module,
+            f"notebooks/source/{self.stem}.py": self.notebook,
+            f"notebooks/{self.stem}.ipynb": self.notebook,
+            f"exercises/source/{self.stem}.py": self.exercise,
+            f"exercises/{self.stem}.ipynb": self.exercise,
+            f"solutions/{self.stem}.ipynb": self.exercise,
+            f"ppo_lessons/figures/{self.name}.py": self.figures,
+            f"ppo_lessons/checks/{self.name}.py": self.checks,
+        }
+        widgets = tuple(f"ppo_lessons/widgets/{widget}.py" for widget in self.widgets)
+        return tuple(path for path, exists in parts.items() if exists) + widgets
+
+
+LESSONS: tuple[Lesson, ...] = (
+    Lesson(
+        name="start_here",
+        title="Start here",
+        question="Is my set-up fine, and how does this course work?",
+        minutes=15,
+        notebook=True,
+    ),
+    Lesson(
+        name="reinforce",
+        title="REINFORCE",
+        question="How can a return push a probability?",
+        minutes=20,
+        module=True,
+    ),
+    Lesson(
+        name="importance",
+        title="Importance sampling",
+        question="May I reuse old data?",
+        minutes=30,
+        prerequisites=("reinforce",),
+        module=True,
+    ),
+    Lesson(
+        name="trust_region",
+        title="Trust region",
+        question="How far may I trust the surrogate?",
+        minutes=35,
+        prerequisites=("importance",),
+    ),
+    Lesson(
+        name="clip",
+        title="The clip",
+        question="What does one line buy?",
+        minutes=20,
+        prerequisites=("importance",),
+        module=True,
+    ),
+    Lesson(
+        name="critic",
+        title="The critic",
+        question="Who tells me what to expect?",
+        minutes=30,
+        prerequisites=("reinforce",),
+        module=True,
+    ),
+    Lesson(
+        name="gae",
+        title="Advantages (GAE)",
+        question="How much do I trust the critic?",
+        minutes=20,
+        prerequisites=("critic",),
+        module=True,
+    ),
+    Lesson(
+        name="rollout",
+        title="Rollouts",
+        question="Where does an episode end?",
+        minutes=25,
+        prerequisites=("gae",),
+        module=True,
+    ),
+    Lesson(
+        name="training_loop",
+        title="The training loop",
+        question="How do the parts fit?",
+        minutes=30,
+        prerequisites=("clip", "gae", "rollout"),
+        module=True,
+        notebook=True,
+        figures=True,
+    ),
+    Lesson(
+        name="continuous",
+        title="Continuous actions",
+        question="What if actions are real numbers?",
+        minutes=35,
+        prerequisites=("training_loop",),
+    ),
+    Lesson(
+        name="gpu_run",
+        title="A full run",
+        question="How do I run the whole thing, fast?",
+        minutes=45,
+        prerequisites=("training_loop",),
+    ),
+    Lesson(
+        name="ablations",
+        title="Ablations",
+        question="Which parts matter?",
+        minutes=45,
+        prerequisites=("training_loop",),
+    ),
+    Lesson(
+        name="debugging",
+        title="Debugging",
+        question="Why does mine not learn?",
+        minutes=40,
+        prerequisites=("training_loop",),
+    ),
+    Lesson(
+        name="tokens",
+        title="Tokens",
+        question="What is a state, an action for a language model?",
+        minutes=30,
+        prerequisites=("clip", "gae"),
+    ),
+    Lesson(
+        name="rlhf",
+        title="RLHF",
+        question="Who are the four models?",
+        minutes=50,
+        prerequisites=("tokens", "trust_region", "training_loop"),
+    ),
+    Lesson(
+        name="variants",
+        title="Variants",
+        question="Which part did they replace?",
+        minutes=45,
+        prerequisites=("rlhf",),
+    ),
+    Lesson(
+        name="staleness",
+        title="Stale rollouts",
+        question="What if rollouts are old?",
+        minutes=30,
+        prerequisites=("importance", "rlhf"),
+    ),
+    Lesson(
+        name="evidence",
+        title="Evidence",
+        question="May it ship?",
+        minutes=45,
+        prerequisites=("rlhf", "variants"),
+    ),
+)
+
+
+def find_lesson(key: int | str) -> Lesson:
+    """Look a lesson up by number or name.
+
+    Args:
+        key: a number (`8`, `"08"`), a name (`"training_loop"`) or a file's stem
+            (`"08_training_loop"`).
+
+    Returns:
+        The lesson.
+
+    Raises:
+        ValueError: if there is no such lesson.
+    """
+    text = str(key)
+    known: dict[str, Lesson] = {}
+    for number, lesson in enumerate(LESSONS):
+        for spelling in (str(number), f"{number:02d}", lesson.name, f"{number:02d}_{lesson.name}"):
+            known[spelling] = lesson
+    if text in known:
+        return known[text]
+    names = [lesson.name for lesson in LESSONS]
+    near = get_close_matches(text, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else "names are: " + ", ".join(names) + "."
+    last = len(LESSONS) - 1
+    raise ValueError(f"no lesson {key!r}; expected a number from 0 to {last} or a name; {hint}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """One way through the course.
+
+    Args:
+        name: identifier.
+        title: heading for people.
+        lessons: names of lessons, in the order of `LESSONS`.
+        assumed: for each prerequisite that the route leaves out, the one sentence to take
+            from it on trust.
+    """
+
+    name: str
+    title: str
+    lessons: tuple[str, ...]
+    assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def minutes(self) -> int:
+        """Sum of the minutes of its lessons."""
+        return sum(find_lesson(name).minutes for name in self.lessons)
+
+
+ROUTES: tuple[Route, ...] = (
+    Route(
+        name="ninety_minutes",
+        title="Ninety minutes",
+        lessons=("reinforce", "clip", "gae", "training_loop"),
+        assumed=MappingProxyType(
+            {
+                "importance": "Multiplying by π_new/π_old corrects for data that an older policy "
+                "collected, while the two stay close.",
+                "critic": "Subtracting what a critic expected keeps the mean of the gradient and "
+                "lowers its noise.",
+                "rollout": "Terminated means that the future is worth nothing; truncated means "
+                "that we stopped watching.",
+            }
+        ),
+    ),
+    Route(
+        name="language_models",
+        title="Language-model engineer",
+        lessons=(
+            "reinforce",
+            "importance",
+            "trust_region",
+            "clip",
+            "critic",
+            "gae",
+            "tokens",
+            "rlhf",
+            "variants",
+            "staleness",
+            "evidence",
+        ),
+        assumed=MappingProxyType(
+            {
+                "training_loop": "One iteration is four stages: collect data, score it, squeeze "
+                "it for several epochs, renew it.",
+            }
+        ),
+    ),
+    Route(
+        name="everything",
+        title="Everything",
+        lessons=tuple(lesson.name for lesson in LESSONS),
+    ),
+)
+
+
+class MarkdownText(str):
+    """Text that a notebook renders as Markdown and a terminal prints as it stands."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+
+def lesson_table(*, folder: str = "notebooks") -> MarkdownText:
+    """Tabulate the lessons for the README and the start page.
+
+    Args:
+        folder: where the notebooks lie, seen from the page that shows the table; "" or "."
+            when the page lies beside them.
+
+    Returns:
+        A Markdown table: number, title (a link when there is a notebook), question, minutes
+        and status.
+    """
+    prefix = "" if folder in ("", ".") else folder.rstrip("/") + "/"
+    rows = ["| # | lesson | question | minutes | status |", "| ---: | --- | --- | ---: | --- |"]
+    for number, lesson in enumerate(LESSONS):
+        link = f"[{lesson.title}]({prefix}{lesson.stem}.ipynb)"
+        title = link if lesson.notebook else lesson.title
+        cells = f"{number:02d} | {title} | {lesson.question} | {lesson.minutes} | {lesson.status}"
+        rows.append(f"| {cells} |")
+    return MarkdownText("\n".join(rows))
+
+
+def route_table() -> MarkdownText:
+    """Tabulate the routes for the README and the start page.
+
+    Returns:
+        A Markdown table: title, lessons by number and name, hours and minutes.
+    """
+    rows = ["| route | lessons | time |", "| --- | --- | ---: |"]
+    for route in ROUTES:
+        steps = " → ".join(f"{find_lesson(name).number:02d}\u00a0{name}" for name in route.lessons)
+        if len(route.lessons) == len(LESSONS):
+            steps = f"00 to {len(LESSONS) - 1:02d}, in order"
+        hours, minutes = divmod(route.minutes, 60)
+        rows.append(f"| {route.title} | {steps} | {hours} h {minutes:02d} min |")
+    return MarkdownText("\n".join(rows))
