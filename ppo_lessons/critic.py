@@ -1,0 +1,191 @@
+"""Lesson 05. Who tells me what to expect?
+
+    Â = what came − what was expected,   and V(s) is what was expected
+
+A critic learns V by regression on returns. Subtracting it takes noise out of the policy gradient
+and leaves its mean where it was.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from ppo_lessons.shapes import (
+    check_bool,
+    check_finite,
+    check_floating,
+    check_positive,
+    check_same_shape,
+    check_unit_interval,
+    masked_mean,
+)
+
+
+def td_errors(
+    rewards: Float[Tensor, "T N"],
+    values: Float[Tensor, "T N"],
+    next_values: Float[Tensor, "T N"],
+    terminated: Bool[Tensor, "T N"],
+    *,
+    gamma: float,
+) -> Float[Tensor, "T N"]:
+    """Say how much better each step went than the critic expected.
+
+        δ_t = r_t + γ·(1 − terminated_t)·V(s_{t+1}) − V(s_t)
+
+    Args:
+        rewards: r_t, earned by a_t (reward).
+        values: V(s_t) (discounted reward).
+        next_values: V of the state reached by step t, before any reset (discounted reward).
+        terminated: the step reached a final state, whose value is 0.
+        gamma: discount per step, in [0, 1].
+
+    Returns:
+        δ_t (discounted reward).
+
+    Raises:
+        ValueError: if shapes differ, a number is not finite, or gamma leaves [0, 1].
+        TypeError: if a dtype is wrong.
+
+    Source: Schulman et al. 2016 (GAE), section 3, there δ^V_t; the flag follows Pardo et al. 2018.
+    """
+    check_same_shape(rewards=rewards, values=values, next_values=next_values, terminated=terminated)
+    check_floating(rewards=rewards, values=values, next_values=next_values)
+    check_bool(terminated=terminated)
+    check_finite(rewards=rewards, values=values)
+    check_unit_interval(gamma=gamma)
+    # masked_fill, not a product: what stands behind a final state may be anything, even NaN
+    return rewards + gamma * next_values.masked_fill(terminated, 0) - values
+
+
+def value_loss(
+    values: Float[Tensor, "*batch"],
+    returns: Float[Tensor, "*batch"],
+    *,
+    mask: Bool[Tensor, "*batch"] | None = None,
+) -> Float[Tensor, ""]:
+    """Give half the mean squared error of the critic.
+
+        loss = mean( (V(s) − return)² ) / 2
+
+    Args:
+        values: V(s), with gradient (discounted reward).
+        returns: the targets (discounted reward); constants.
+        mask: true where a sample counts; all count when it is left out.
+
+    Returns:
+        The loss, to be minimised (discounted reward, squared).
+
+    Raises:
+        ValueError: if the shapes differ: (N, 1) against (N,) would broadcast to (N, N).
+    """
+    check_same_shape(values=values, returns=returns)
+    return masked_mean((values - returns.detach()) ** 2, mask) / 2
+
+
+def clipped_value_loss(
+    values: Float[Tensor, "*batch"],
+    returns: Float[Tensor, "*batch"],
+    *,
+    values_old: Float[Tensor, "*batch"],
+    clip_epsilon: float,
+    mask: Bool[Tensor, "*batch"] | None = None,
+) -> Float[Tensor, ""]:
+    """Give the value loss that stops paying once V has moved by ε from where it was.
+
+        moved = V_old + clip(V − V_old, −ε, ε)
+        loss  = mean( max( (V − return)², (moved − return)² ) ) / 2
+
+    It is not in the PPO paper; implementations brought it in. ε carries the unit of the reward,
+    so its effect changes with the reward's scale.
+
+    Args:
+        values: V(s), with gradient (discounted reward).
+        returns: the targets (discounted reward); constants.
+        values_old: V(s) when the rollout was scored (discounted reward); constants.
+        clip_epsilon: ε, above 0 (discounted reward).
+        mask: true where a sample counts; all count when it is left out.
+
+    Returns:
+        The loss, to be minimised; never below `value_loss`.
+
+    Raises:
+        ValueError: if the shapes differ or ε is not above 0.
+
+    Source: Engstrom et al. 2020, section 3, on value function clipping.
+    """
+    check_same_shape(values=values, returns=returns, values_old=values_old)
+    check_positive(clip_epsilon=clip_epsilon)
+    returns, values_old = returns.detach(), values_old.detach()
+    moved = values_old + (values - values_old).clamp(-clip_epsilon, clip_epsilon)
+    errors = torch.maximum((values - returns) ** 2, (moved - returns) ** 2)
+    return masked_mean(errors, mask) / 2
+
+
+def explained_variance(
+    values: Float[Tensor, "*batch"], returns: Float[Tensor, "*batch"]
+) -> Float[Tensor, ""]:
+    """Say which share of the returns' spread the critic accounts for.
+
+        EV = 1 − Var(return − V) / Var(return)
+
+    1 is perfect up to a constant, 0 is a constant guess, below 0 is worse than that. Against
+    targets that were built from V itself it can be near 1 for a useless critic.
+
+    Args:
+        values: V(s) (discounted reward).
+        returns: what is to be explained (discounted reward).
+
+    Returns:
+        A number of at most 1; NaN if there are no returns or they do not vary (then there is
+        nothing to explain).
+
+    Raises:
+        ValueError: if the shapes differ.
+    """
+    check_same_shape(values=values, returns=returns)
+    if returns.numel() == 0:
+        return returns.new_tensor(torch.nan)
+    spread = returns.var(correction=0)
+    return torch.where(spread > 0, 1 - (returns - values).var(correction=0) / spread, torch.nan)
+
+
+def known_returns(
+    rewards: Float[Tensor, "T N"],
+    terminated: Bool[Tensor, "T N"],
+    truncated: Bool[Tensor, "T N"],
+    *,
+    gamma: float,
+) -> tuple[Float[Tensor, "T N"], Bool[Tensor, "T N"]]:
+    """Sum the rewards of the episodes whose final state lies inside the rollout.
+
+        G_t = r_t + γ·(1 − terminated_t)·G_{t+1}
+
+    These are the only returns in which no critic had a hand. A rollout shows the short episodes
+    whole and cuts the long ones, so they are no fair sample of all returns.
+
+    Args:
+        rewards: r_t, earned by a_t (reward).
+        terminated: the step reached a final state.
+        truncated: we stopped watching after this step.
+        gamma: discount per step, in [0, 1].
+
+    Returns:
+        G_t (discounted reward; 0 where it is not known), and where it is known.
+
+    Raises:
+        ValueError: if shapes differ, a reward is not finite, or gamma leaves [0, 1].
+        TypeError: if a dtype is wrong.
+    """
+    check_same_shape(rewards=rewards, terminated=terminated, truncated=truncated)
+    check_floating(rewards=rewards)
+    check_bool(terminated=terminated, truncated=truncated)
+    check_finite(rewards=rewards)
+    check_unit_interval(gamma=gamma)
+    returns, known = torch.empty_like(rewards), torch.empty_like(terminated)
+    following, reaches_end = torch.zeros_like(rewards[0]), torch.zeros_like(terminated[0])
+    for t in reversed(range(len(rewards))):  # backwards: G_t needs G_{t+1}
+        reaches_end = terminated[t] | (reaches_end & ~truncated[t])
+        following = rewards[t] + gamma * following * ~terminated[t]
+        returns[t], known[t] = following, reaches_end
+    return returns.masked_fill(~known, 0), known

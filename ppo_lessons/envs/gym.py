@@ -1,0 +1,240 @@
+"""gymnasium's vector environments behind the `Envs` protocol, each autoreset mode handled."""
+
+import difflib
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.envs.classic_control import (
+    AcrobotEnv,
+    CartPoleEnv,
+    Continuous_MountainCarEnv,
+    MountainCarEnv,
+    PendulumEnv,
+)
+from gymnasium.spaces import Box, Discrete
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
+from gymnasium.wrappers import TimeLimit
+from jaxtyping import Float, Shaped
+from torch import Tensor
+
+from ppo_lessons.envs.protocol import EnvStep
+
+# The state of these is one small array, a step counter and a generator.
+RESTORABLE = (CartPoleEnv, AcrobotEnv, MountainCarEnv, Continuous_MountainCarEnv, PendulumEnv)
+
+
+def make_envs(env: str, num_envs: int) -> "GymEnvs":
+    """Make N copies of a gymnasium environment that reset themselves within the same step.
+
+    Args:
+        env: the id under which gymnasium knows the environment, like "CartPole-v1".
+        num_envs: N, at least 1.
+
+    Returns:
+        The environments, not yet reset.
+
+    Raises:
+        ValueError: if gymnasium does not know the id, N is below 1, or the spaces are not
+            supported.
+    """
+    if num_envs < 1:
+        raise ValueError(f"num_envs is {num_envs}; expected at least 1. Choose num_envs=8.")
+    try:
+        spec = gymnasium.spec(env)
+    except gymnasium.error.Error as error:
+        close = difflib.get_close_matches(env, gymnasium.registry, n=3, cutoff=0.4)
+        hint = f"Did you mean {' or '.join(close)}?" if close else "List them: gymnasium.registry."
+        raise ValueError(
+            f"env is {env!r}; expected an id that gymnasium knows ({error}). {hint}"
+        ) from error
+    makers = [lambda: gymnasium.make(spec, disable_env_checker=True)] * num_envs
+    return GymEnvs(SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP))
+
+
+class GymEnvs:
+    """A gymnasium vector environment as `Envs`.
+
+    The three autoreset modes differ in what `step` returns when an episode ends:
+
+    - SAME_STEP: the first observation of the next episode, and the last one in `info["final_obs"]`.
+    - NEXT_STEP: the last observation; the following step ignores its action and resets. That row
+      is no step of the task, so it is marked invalid.
+    - DISABLED: the last observation; the environment waits, and this class resets it.
+
+    Args:
+        envs: the vector environment; observations must be a `Box`, actions `Discrete`.
+
+    Raises:
+        ValueError: if a space is not supported.
+    """
+
+    def __init__(self, envs: VectorEnv[Any, Any, Any]):
+        check_spaces(envs)
+        self.envs = envs
+        self.num_envs = envs.num_envs
+        self.single_observation_space = envs.single_observation_space
+        self.single_action_space = envs.single_action_space
+        self.device = torch.device("cpu")
+        self.autoreset_mode = AutoresetMode(envs.metadata["autoreset_mode"])
+        # Under NEXT_STEP: where the next call to step will reset instead of stepping.
+        self._resets_next = np.zeros(self.num_envs, dtype=bool)
+
+    def reset(self, seed: int) -> Float[Tensor, " N *observation"]:
+        """Start every environment afresh, each with a seed of its own derived from `seed`.
+
+        gymnasium's own rule (seed, seed + 1, ...) would share most episodes between runs with
+        neighbouring seeds.
+        """
+        self._resets_next[:] = False
+        if isinstance(self.envs, SyncVectorEnv | AsyncVectorEnv):
+            seeds = np.random.SeedSequence(seed).generate_state(self.num_envs).tolist()
+            observations, _ = self.envs.reset(seed=seeds)
+        else:
+            observations, _ = self.envs.reset(seed=seed)
+        return as_observations(observations)
+
+    def step(self, actions: Shaped[Tensor, " N *action"]) -> EnvStep:
+        """Take one action in each environment.
+
+        Raises:
+            ValueError: if a reward is not finite.
+        """
+        observations, rewards, terminated, truncated, infos = self.envs.step(actions.numpy())
+        ended = terminated | truncated
+        reached = as_observations(observations)
+        valid = ~self._resets_next
+        check_rewards(rewards, self.envs)
+        if self.autoreset_mode is AutoresetMode.NEXT_STEP:
+            self._resets_next = ended.copy()
+        next_observations = reached
+        if ended.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            next_observations = reached.clone()
+            for index in np.flatnonzero(ended):
+                next_observations[index] = as_observations(infos["final_obs"][index])
+        if ended.any() and self.autoreset_mode is AutoresetMode.DISABLED:
+            observations, _ = self.envs.reset(options={"reset_mask": ended.copy()})
+            reached = as_observations(observations)
+        return EnvStep(
+            observations=reached,
+            next_observations=next_observations,
+            rewards=torch.tensor(rewards, dtype=torch.float32),
+            terminated=torch.tensor(terminated),
+            truncated=torch.tensor(truncated),
+            valid=torch.tensor(valid),
+        )
+
+    def state_dict(self) -> dict[str, Any] | None:
+        """Save classic-control environments exactly; None for all others."""
+        if not self._restorable():
+            return None
+        return {"envs": [save_env(env) for env in self._members()]}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on where `state_dict` was taken.
+
+        Raises:
+            ValueError: if the state is that of another number or kind of environments.
+        """
+        saved = state.get("envs", [])
+        if not self._restorable() or len(saved) != self.num_envs:
+            raise ValueError(
+                f"the saved state is that of {len(saved)} classic-control environments; expected "
+                f"{self.num_envs} of {self.envs.spec and self.envs.spec.id}. Make the same "
+                "environments as in the saved run."
+            )
+        self.reset(seed=0)  # so that the wrappers know an episode is running
+        for env, one in zip(self._members(), saved, strict=True):
+            load_env(env, one)
+
+    def _members(self) -> list[gymnasium.Env[Any, Any]]:
+        return list(self.envs.envs) if isinstance(self.envs, SyncVectorEnv) else []
+
+    def _restorable(self) -> bool:
+        members = self._members()
+        return (
+            bool(members)
+            and self.autoreset_mode is AutoresetMode.SAME_STEP
+            and all(type(env.unwrapped) in RESTORABLE for env in members)
+        )
+
+
+def check_spaces(envs: VectorEnv[Any, Any, Any]) -> None:
+    """Require observations in a `Box` and `Discrete` actions.
+
+    Raises:
+        ValueError: otherwise, with the space that was found.
+    """
+    observations, actions = envs.single_observation_space, envs.single_action_space
+    if not isinstance(observations, Box):
+        raise ValueError(
+            f"the observation space is {observations}; expected a Box. Wrap the environment, "
+            "for instance with gymnasium.wrappers.FlattenObservation."
+        )
+    if not isinstance(actions, Discrete) or actions.start != 0:
+        raise ValueError(
+            f"the action space is {actions}; expected Discrete actions counted from 0. Choose an "
+            "environment like CartPole-v1, or wrap this one so that its actions are a short list."
+        )
+
+
+def check_rewards(rewards: np.ndarray, envs: VectorEnv[Any, Any, Any]) -> None:
+    """Require finite rewards.
+
+    Raises:
+        ValueError: with the first environment whose reward is NaN or infinite.
+    """
+    if not np.isfinite(rewards).all():
+        index = int(np.flatnonzero(~np.isfinite(rewards))[0])
+        name = envs.spec.id if envs.spec else type(envs).__name__
+        raise ValueError(
+            f"environment {index} of {name} gave the reward {rewards[index]}; expected a finite "
+            "number. Look at the environment's reward function for that step."
+        )
+
+
+def as_observations(observations: Any) -> Float[Tensor, "..."]:
+    """Copy observations into float32; a copy, since gymnasium may reuse its arrays."""
+    return torch.tensor(np.asarray(observations), dtype=torch.float32)
+
+
+def save_env(env: gymnasium.Env[Any, Any]) -> dict[str, Any]:
+    """One classic-control environment as plain numbers."""
+    core: Any = env.unwrapped
+    generator = core.np_random.bit_generator.state
+    return {
+        "state": [float(number) for number in core.state],
+        "steps_beyond_terminated": getattr(core, "steps_beyond_terminated", None),
+        "elapsed_steps": [
+            layer._elapsed_steps for layer in layers(env) if isinstance(layer, TimeLimit)
+        ],
+        # As text: these two are integers of 128 bits.
+        "generator": {name: str(number) for name, number in generator["state"].items()},
+        "has_uint32": generator["has_uint32"],
+        "uinteger": generator["uinteger"],
+    }
+
+
+def load_env(env: gymnasium.Env[Any, Any], saved: dict[str, Any]) -> None:
+    """Undo `save_env`."""
+    core: Any = env.unwrapped
+    core.state = np.array(saved["state"], dtype=np.float64)
+    if hasattr(core, "steps_beyond_terminated"):
+        core.steps_beyond_terminated = saved["steps_beyond_terminated"]
+    limits = [layer for layer in layers(env) if isinstance(layer, TimeLimit)]
+    for layer, elapsed in zip(limits, saved["elapsed_steps"], strict=True):
+        layer._elapsed_steps = elapsed
+    generator = core.np_random.bit_generator.state
+    generator["state"] = {name: int(text) for name, text in saved["generator"].items()}
+    generator["has_uint32"] = saved["has_uint32"]
+    generator["uinteger"] = saved["uinteger"]
+    core.np_random.bit_generator.state = generator
+
+
+def layers(env: gymnasium.Env[Any, Any]) -> list[gymnasium.Env[Any, Any]]:
+    """The environment and the wrappers around it, outermost first."""
+    found = [env]
+    while isinstance(found[-1], gymnasium.Wrapper):
+        found.append(found[-1].env)
+    return found

@@ -1,0 +1,88 @@
+"""Lesson 01. How can a return push a probability?
+
+    ∇J = E[ Σ_t ∇log π(a_t | s_t) · G_t ]
+
+Make the actions that were followed by much reward more likely.
+"""
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from ppo_lessons.shapes import (
+    check_bool,
+    check_finite,
+    check_floating,
+    check_same_shape,
+    check_unit_interval,
+)
+
+
+def rewards_to_go(
+    rewards: Float[Tensor, "T N"], ended: Bool[Tensor, "T N"], *, gamma: float
+) -> Float[Tensor, "T N"]:
+    """Sum what came after each action, until its episode ended.
+
+        G_t = Σ_{k ≥ 0} γᵏ·r_{t+k}     up to the end of the episode
+
+    It needs complete episodes: a return that is not known yet cannot be summed.
+
+    Args:
+        rewards: r_t, earned by a_t (reward).
+        ended: true at the last step of each episode.
+        gamma: discount per step, in [0, 1].
+
+    Returns:
+        G_t (discounted reward).
+
+    Raises:
+        ValueError: if shapes differ, a reward is not finite, gamma leaves [0, 1], or an episode
+            still runs at the last row.
+        TypeError: if rewards are not floating-point or ended is not boolean.
+
+    Source: Sutton & Barto 2018, eq. 3.8 (their R_{t+1} is our r_t).
+    """
+    check_same_shape(rewards=rewards, ended=ended)
+    check_floating(rewards=rewards)
+    check_bool(ended=ended)
+    check_finite(rewards=rewards)
+    check_unit_interval(gamma=gamma)
+    running = torch.nonzero(~ended[-1]).flatten().tolist()
+    if running:
+        raise ValueError(
+            f"the episodes in columns {running} still run at the last row; expected complete "
+            "episodes, since their returns are not known yet. Cut the rows after each last end, "
+            "or use compute_gae, which puts the critic's estimate in place of what is missing."
+        )
+    returns = torch.empty_like(rewards)
+    following = torch.zeros_like(rewards[0])
+    for t in reversed(range(len(rewards))):  # backwards: G_t needs G_{t+1}
+        following = rewards[t] + gamma * following * ~ended[t]
+        returns[t] = following
+    return returns
+
+
+def reinforce_loss(
+    log_probs: Float[Tensor, "*batch"], weights: Float[Tensor, "*batch"]
+) -> Float[Tensor, ""]:
+    """Give a number whose gradient is the policy gradient with its sign turned.
+
+        loss = −mean( log π(a | s) · weight )
+
+    Its value says nothing about how good the policy is: only its gradient has a meaning.
+
+    Args:
+        log_probs: log π(a | s) of the actions taken, with gradient (nats).
+        weights: how much each action is pushed: a return or an advantage (discounted reward). They
+            are constants: no gradient flows through them.
+
+    Returns:
+        The loss, to be minimised.
+
+    Raises:
+        ValueError: if the shapes differ.
+
+    Source: Williams 1992 (REINFORCE).
+    """
+    check_same_shape(log_probs=log_probs, weights=weights)
+    return -(log_probs * weights.detach()).mean()

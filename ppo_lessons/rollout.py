@@ -1,0 +1,188 @@
+"""Lesson 07. Where does an episode end?
+
+Collect: the policy acts, and what happened is written down. Score: the critic says what it
+expected. Two flags tell the ends apart, and the state that a step reached is kept as it was before
+any reset, so that nothing after a reset can leak into what came before it.
+"""
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Generator, Tensor, nn
+
+from ppo_lessons.envs.protocol import Envs
+from ppo_lessons.networks import Policy
+from ppo_lessons.shapes import check_same_shape
+from ppo_lessons.types import Batch, Carry, Rollout
+
+
+def start_carry(envs: Envs, *, seed: int) -> Carry:
+    """Reset the environments and begin to count.
+
+    Args:
+        envs: the environments.
+        seed: the same seed gives the same episodes.
+
+    Returns:
+        What the first rollout starts from.
+    """
+    return Carry(
+        observations=envs.reset(seed),
+        episode_returns=torch.zeros(envs.num_envs, device=envs.device),
+        episode_lengths=torch.zeros(envs.num_envs, dtype=torch.int64, device=envs.device),
+    )
+
+
+def empty_rollout(envs: Envs, actions: Shaped[Tensor, " N *action"], *, num_steps: int) -> Rollout:
+    """Allocate a rollout once, so that collecting fills it instead of growing lists.
+
+    Args:
+        envs: the environments, for N, the observation's shape and the device.
+        actions: one action per environment, for shape and dtype.
+        num_steps: T, at least 1 (steps).
+
+    Returns:
+        A rollout whose contents mean nothing yet.
+
+    Raises:
+        ValueError: if T is below 1.
+    """
+    if num_steps < 1:
+        raise ValueError(f"num_steps is {num_steps}; expected at least 1. Choose num_steps=64.")
+    rows = (num_steps, envs.num_envs)
+
+    def allocate(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        return torch.empty(*rows, *shape, dtype=dtype, device=envs.device)
+
+    observation_shape = envs.single_observation_space.shape or ()
+    return Rollout(
+        observations=allocate(*observation_shape),
+        next_observations=allocate(*observation_shape),
+        actions=allocate(*actions.shape[1:], dtype=actions.dtype),
+        rewards=allocate(),
+        terminated=allocate(dtype=torch.bool),
+        truncated=allocate(dtype=torch.bool),
+        log_probs_old=allocate(),
+        valid=allocate(dtype=torch.bool),
+        episode_returns=allocate(),
+        episode_lengths=allocate(dtype=torch.int64),
+    )
+
+
+@torch.no_grad()
+def collect_rollout(
+    envs: Envs,
+    policy: Policy,
+    carry: Carry,
+    *,
+    num_steps: int,
+    generator: Generator,
+    out: Rollout | None = None,
+) -> tuple[Rollout, Carry]:
+    """Let the policy act for T steps in N environments and write down what happened.
+
+    Args:
+        envs: the environments; they start new episodes by themselves.
+        policy: has `sample(observations, generator) -> actions, log_probs`.
+        carry: where the last rollout ended, or `start_carry(envs, seed=...)`.
+        num_steps: T (steps).
+        generator: the only source of randomness.
+        out: a rollout to overwrite, to save memory; a new one if left out.
+
+    Returns:
+        The rollout, and what the next one starts from.
+
+    Raises:
+        ValueError: if T is below 1, or `out` has another number of steps.
+    """
+    if out is not None and len(out.rewards) != num_steps:
+        raise ValueError(
+            f"out holds {len(out.rewards)} steps; expected num_steps={num_steps}. Leave out= away, "
+            "or pass the rollout of an earlier call with the same num_steps."
+        )
+    rollout = out
+    observations = carry.observations
+    returns, lengths = carry.episode_returns, carry.episode_lengths
+    for t in range(num_steps):
+        actions, log_probs = policy.sample(observations, generator)
+        if rollout is None:
+            rollout = empty_rollout(envs, actions, num_steps=num_steps)
+        step = envs.step(actions)
+        returns = returns + step.rewards * step.valid
+        lengths = lengths + step.valid
+        rollout.write(
+            t,
+            observations=observations,
+            next_observations=step.next_observations,
+            actions=actions,
+            rewards=step.rewards,
+            terminated=step.terminated,
+            truncated=step.truncated,
+            log_probs_old=log_probs,
+            valid=step.valid,
+            episode_returns=returns,
+            episode_lengths=lengths,
+        )
+        running = ~(step.terminated | step.truncated)
+        returns, lengths = returns * running, lengths * running
+        observations = step.observations
+    if rollout is None:
+        raise ValueError(f"num_steps is {num_steps}; expected at least 1. Choose num_steps=64.")
+    return rollout, Carry(observations, returns, lengths)
+
+
+@torch.no_grad()
+def score_values(
+    critic: nn.Module, rollout: Rollout
+) -> tuple[Float[Tensor, "T N"], Float[Tensor, "T N"]]:
+    """Ask the critic what it expected, at each state and at the state that followed.
+
+        next_values[t] = values[t + 1], except where row t + 1 is another episode or does not
+        exist: there V of the state that step t really reached
+
+    Args:
+        critic: observations [..., *observation] → V [...].
+        rollout: what happened.
+
+    Returns:
+        values and next_values (discounted reward).
+
+    Raises:
+        ValueError: if the critic gives back another shape than [T, N].
+    """
+    values = critic(rollout.observations)
+    check_same_shape(rewards=rollout.rewards, values=values)
+    next_values = values.roll(-1, dims=0)
+    elsewhere = rollout.ended
+    elsewhere[-1] = True
+    next_values[elsewhere] = critic(rollout.next_observations[elsewhere])
+    return values, next_values
+
+
+def flatten(
+    rollout: Rollout, values: Float[Tensor, "T N"], advantages: Float[Tensor, "T N"]
+) -> Batch:
+    """Lay time and environments out as one axis, once order no longer matters.
+
+        returns = Â + V
+
+    Args:
+        rollout: what happened.
+        values: V(s_t) (discounted reward).
+        advantages: Â_t, not normalised (discounted reward).
+
+    Returns:
+        A batch of B = T·N rows.
+
+    Raises:
+        ValueError: if values or advantages do not have the rollout's shape.
+    """
+    check_same_shape(rewards=rollout.rewards, values=values, advantages=advantages)
+    return Batch(
+        observations=rollout.observations.flatten(0, 1),  # [T, N, ...] → [T·N, ...]
+        actions=rollout.actions.flatten(0, 1),
+        log_probs_old=rollout.log_probs_old.flatten(),
+        values_old=values.flatten(),
+        advantages=advantages.flatten(),
+        returns=(advantages + values).flatten(),
+        valid=rollout.valid.flatten(),
+    )

@@ -1,0 +1,41 @@
+"""Named starting points: a config, and the parts that go with it."""
+
+from typing import NamedTuple
+
+from ppo_lessons.critic import clipped_value_loss
+from ppo_lessons.training_loop.config import PPOConfig
+from ppo_lessons.training_loop.parts import Parts
+
+
+class Preset(NamedTuple):
+    """A config and the parts that go with it."""
+
+    config: PPOConfig
+    parts: Parts
+
+
+PRESETS: dict[str, Preset] = {
+    # Many environments, many epochs: few steps and little time on one CPU core.
+    "quick": Preset(PPOConfig(), Parts()),
+    # The published hyper-parameters of CleanRL's ppo.py. Two things differ on purpose: a truncated
+    # episode keeps its bootstrap here, and normalisation uses the population's deviation.
+    "classic": Preset(
+        PPOConfig(
+            total_steps=500_000,
+            num_envs=4,
+            num_steps=128,
+            num_epochs=4,
+            num_minibatches=4,
+            learning_rate=2.5e-4,
+            final_learning_rate=0.0,
+            gamma=0.99,
+            gae_lambda=0.95,
+            clip_epsilon=0.2,
+            value_coef=0.5,
+            entropy_coef=0.01,
+            max_grad_norm=0.5,
+            hidden_sizes=(64, 64),
+        ),
+        Parts(value_loss=clipped_value_loss),
+    ),
+}

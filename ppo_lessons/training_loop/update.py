@@ -1,0 +1,133 @@
+"""Squeeze: K epochs of small steps over one batch, and everything that is measured on the way."""
+
+from typing import Any
+
+import torch
+from torch import Generator, Tensor, nn
+from torch.optim import Optimizer
+
+from ppo_lessons.clip import clip_fractions
+from ppo_lessons.importance import approximate_kl, importance_ratios
+from ppo_lessons.shapes import masked_mean
+from ppo_lessons.training_loop.config import PPOConfig
+from ppo_lessons.training_loop.parts import Parts
+from ppo_lessons.types import Batch, UpdateStats
+
+
+def update(
+    networks: nn.Module,
+    optimizer: Optimizer,
+    batch: Batch,
+    config: PPOConfig,
+    *,
+    parts: Parts,
+    generator: Generator,
+) -> UpdateStats:
+    """Learn from one batch: K epochs, each over all rows in M minibatches.
+
+    Advantages, returns and the old log-probabilities stay as they are; only the networks move.
+
+    Args:
+        networks: has `policy` and `critic`; changed in place.
+        optimizer: over their parameters; its state moves on.
+        batch: what was collected and scored.
+        config: K, M, ε and the coefficients.
+        parts: the functions that fill the loop's slots.
+        generator: shuffles the rows.
+
+    Returns:
+        What was measured, by epoch and minibatch.
+
+    Raises:
+        ValueError: if the batch holds rows that must not be learned from and a loss in `parts`
+            takes no mask.
+    """
+    check_masks(batch, parts)
+    epochs: list[dict[str, Tensor]] = []
+    for _ in range(config.num_epochs):
+        steps = []
+        shuffled = parts.call(
+            "minibatches", len(batch), config.num_minibatches, generator=generator
+        )
+        for indices in shuffled:
+            minibatch = batch.rows(indices)
+            loss, measured = minibatch_loss(networks, minibatch, config, parts)
+            measured["gradient_norm"] = parts.call(
+                "gradient_step", loss, networks, optimizer, max_grad_norm=config.max_grad_norm
+            )
+            steps.append(measured)
+        epochs.append({name: torch.stack([step[name] for step in steps]) for name in steps[0]})
+        if parts.stop_epochs(epochs[-1]["kl_k1"].mean().item()):
+            break
+    return UpdateStats(
+        **{name: torch.stack([epoch[name] for epoch in epochs]) for name in epochs[0]}
+    )
+
+
+def minibatch_loss(
+    networks: Any, minibatch: Batch, config: PPOConfig, parts: Parts
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """Give the loss of one minibatch, and what is worth knowing about it.
+
+    Args:
+        networks: has `policy` and `critic`.
+        minibatch: some rows of the batch.
+        config: ε and the coefficients.
+        parts: the functions that fill the loop's slots.
+
+    Returns:
+        The loss, with gradient, and the measures of `UpdateStats` except the gradient's norm.
+    """
+    epsilon, mask = config.clip_epsilon, minibatch.valid
+    log_probs, entropies = networks.policy.evaluate(minibatch.observations, minibatch.actions)
+    values = networks.critic(minibatch.observations)
+    advantages = parts.call("normalize", minibatch.advantages, mask=mask)
+    policy_loss = parts.call(
+        "policy_loss", log_probs, minibatch.log_probs_old, advantages,
+        clip_epsilon=epsilon, mask=mask,
+    )  # fmt: skip
+    value_loss = parts.call(
+        "value_loss", values, minibatch.returns,
+        values_old=minibatch.values_old, clip_epsilon=epsilon, mask=mask,
+    )  # fmt: skip
+    entropy = masked_mean(entropies, mask)
+    loss = parts.call(
+        "total_loss", policy_loss, value_loss, entropy,
+        value_coef=config.value_coef, entropy_coef=config.entropy_coef,
+    )  # fmt: skip
+    with torch.no_grad():
+        measured = measure(log_probs, minibatch.log_probs_old, advantages, epsilon, mask)
+    measured |= {"policy_loss": policy_loss, "value_loss": value_loss, "entropy": entropy}
+    return loss, {name: value.detach() for name, value in measured.items()}
+
+
+def measure(
+    log_probs: Tensor, log_probs_old: Tensor, advantages: Tensor, epsilon: float, mask: Tensor
+) -> dict[str, Tensor]:
+    """How far the policy has moved on these samples, and what the clip does there."""
+    ratios = importance_ratios(log_probs, log_probs_old)
+    outside, silent = clip_fractions(
+        log_probs, log_probs_old, advantages, clip_epsilon=epsilon, mask=mask
+    )
+    return {
+        "kl_k1": approximate_kl(log_probs, log_probs_old, estimator="k1", mask=mask),
+        "kl_k3": approximate_kl(log_probs, log_probs_old, estimator="k3", mask=mask),
+        "fraction_outside": outside,
+        "fraction_zero_gradient": silent,
+        "max_ratio_deviation": (ratios - 1).abs().masked_fill(~mask, 0).max(),
+    }
+
+
+def check_masks(batch: Batch, parts: Parts) -> None:
+    """Require losses that take a mask where some rows must not be learned from.
+
+    Raises:
+        ValueError: with the slot whose function takes none.
+    """
+    blind = [slot for slot in ("policy_loss", "value_loss") if not parts.names(slot, "mask")]
+    if blind and not batch.valid.all():
+        raise ValueError(
+            f"{int((~batch.valid).sum())} of {len(batch)} rows are no real steps, and Parts."
+            f"{blind[0]} takes no mask; expected a function that leaves them out. Give it an "
+            "argument mask=None, or make the environments with AutoresetMode.SAME_STEP."
+        )
