@@ -6,6 +6,7 @@ A definition that another library dictates carries `# theirs: <library>` on its 
 """
 
 import ast
+import dataclasses
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -13,6 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from ppo_lessons.envs.protocol import EnvStep
+from ppo_lessons.training_loop import PPOConfig, train
+from ppo_lessons.types import Batch, Carry, Rollout, UpdateStats
 
 ROOT = Path(__file__).resolve().parents[1]
 NOTATION = ROOT / "docs" / "notation.md"
@@ -157,6 +162,21 @@ def test_the_vocabulary_names_each_concept_once():
 
 def test_the_vocabulary_lists_what_the_project_relies_on():
     assert not set(MUST_BE_LISTED.split()) - {entry.name for entry in ENTRIES}
+
+
+@pytest.mark.parametrize("record", [Rollout, Carry, Batch, UpdateStats, PPOConfig, EnvStep])
+def test_every_field_of_the_loop_is_in_the_vocabulary(record):
+    if dataclasses.is_dataclass(record):
+        names = {field.name for field in dataclasses.fields(record)}
+    else:
+        names = set(record._fields)
+    assert names
+    assert not names - {entry.name for entry in ENTRIES}
+
+
+def test_every_metric_of_a_run_is_in_the_vocabulary():
+    (row,) = train(PPOConfig(num_envs=2, num_steps=8, total_steps=16, num_epochs=1)).rows
+    assert not set(row) - {entry.name for entry in ENTRIES}
 
 
 def test_every_entry_says_what_it_means():
