@@ -9,11 +9,17 @@ import re
 import tomllib
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
+import torch
 import yaml
+
+from ppo_lessons.gae import compute_gae
+from ppo_lessons.training_loop import Parts
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
@@ -147,6 +153,24 @@ def test_python_in_a_page_is_valid_python(page):
     for language, code in FENCE.findall(read(page)):
         if language == "python":
             ast.parse(code)
+
+
+def test_the_example_of_parts_runs_and_changes_what_is_learned():
+    (code,) = [c for _, c in FENCE.findall(read(ROOT / "CONTRIBUTING.md")) if "parts=Parts(" in c]
+    names: dict[str, Any] = {}
+    exec(code, names)
+    assert len(names["history"]) == 2
+    one = torch.ones(1, 1)
+    flags = {"terminated": one < 0, "truncated": one > 0}
+    wrong = names["flags_merged"](one, one, 7 * one, **flags, gamma=0.9, gae_lambda=0.8)
+    right = compute_gae(one, one, 7 * one, **flags, gamma=0.9, gae_lambda=0.8)
+    assert wrong.item() == 0
+    assert right.item() == pytest.approx(6.3)
+
+
+def test_every_slot_of_parts_is_named_in_the_guide():
+    text = read(ROOT / "CONTRIBUTING.md")
+    assert not [slot.name for slot in fields(Parts) if f"`{slot.name}`" not in text]
 
 
 def test_the_table_of_places_is_true():
