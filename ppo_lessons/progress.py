@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, Protocol, TypeGuard, runtime_checkable
 
 from ppo_lessons.lessons import LESSONS
 from ppo_lessons.quizzes import Quiz, all_quizzes, check_id
@@ -24,7 +24,18 @@ from ppo_lessons.quizzes import Quiz, all_quizzes, check_id
 SCHEMA_VERSION = 1
 SECTIONS = ("predictions", "quizzes", "checks")
 
-Value = float | int | bool | str
+
+@runtime_checkable
+class SupportsItem(Protocol):
+    """A tensor or an array that holds one number."""
+
+    def item(self) -> Any:
+        """Return that number."""
+        ...
+
+
+Number = float | int
+Value = Number | bool | str
 Entries = dict[str, dict[str, Any]]
 
 # What happened in this kernel, by section and id. A prediction of None hides the stored one.
@@ -196,12 +207,12 @@ class Forgotten:
 # --- what notebooks call -------------------------------------------------------------------
 
 
-def predict(id: str, value: Value | None, *, unit: str = "") -> Kept:
+def predict(id: str, value: Value | SupportsItem | None, *, unit: str = "") -> Kept:
     """Keep the reader's guess before the measurement is made.
 
     Args:
         id: `lesson.item`, as in "clip.ratio".
-        value: a number, a word or True/False; None while there is no guess.
+        value: a number, a tensor of one, a word or True/False; None while there is no guess.
         unit: what the number counts, as in "steps".
 
     Returns:
@@ -218,12 +229,14 @@ def predict(id: str, value: Value | None, *, unit: str = "") -> Kept:
     return kept
 
 
-def compare(id: str, measured: Value, *, unit: str = "", digits: int = 3) -> Comparison:
+def compare(
+    id: str, measured: Value | SupportsItem, *, unit: str = "", digits: int = 3
+) -> Comparison:
     """Put the reader's guess beside the measurement, without judging.
 
     Args:
         id: the id given to `predict`.
-        measured: a number, a word or True/False.
+        measured: a number, a tensor of one, a word or True/False.
         unit: what the number counts; by default the unit given to `predict`.
         digits: significant digits shown, at most 4.
 
@@ -356,7 +369,7 @@ def summary() -> Summary:
 # --- numbers in words ----------------------------------------------------------------------
 
 
-def significant(value: float, *, digits: int) -> str:
+def significant(value: Number, *, digits: int) -> str:
     """Write a number with so many significant digits, never rounding its whole part.
 
     Args:
@@ -376,7 +389,7 @@ def significant(value: float, *, digits: int) -> str:
     return f"{value:.{digits - 1}e}"
 
 
-def _ratio_words(said: float, seen: float) -> str:
+def _ratio_words(said: Number, seen: Number) -> str:
     """Name the factor when it is at least two; signs and zeros have none."""
     if said * seen <= 0:
         return ""
@@ -396,13 +409,13 @@ def _with_unit(text: str, unit: str) -> str:
     return f"{text} {unit}" if unit else text
 
 
-def _is_number(value: Any) -> TypeGuard[float]:
+def _is_number(value: Any) -> TypeGuard[Number]:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _as_value(value: Any) -> Value:
     """Turn a tensor or array scalar into a number; refuse what the store cannot hold."""
-    if not isinstance(value, (bool, int, float, str)) and callable(getattr(value, "item", None)):
+    if not isinstance(value, (bool, int, float, str)) and isinstance(value, SupportsItem):
         value = value.item()
     # Subclasses such as numpy.float64 are turned into the plain type: their repr differs.
     for kind in (bool, int, float, str):
