@@ -9,7 +9,7 @@ The modules in the order in which they are best read: config, parts, update, tra
 checkpoint.
 """
 
-from ppo_lessons.training_loop.checkpoint import read_checkpoint, write_checkpoint
+from ppo_lessons.training_loop.checkpoint import config_of, read_checkpoint, write_checkpoint
 from ppo_lessons.training_loop.config import PPOConfig
 from ppo_lessons.training_loop.evaluate import evaluate
 from ppo_lessons.training_loop.parts import (
@@ -31,6 +31,7 @@ __all__ = [
     "Preset",
     "TrainState",
     "clipped_gradient_step",
+    "config_of",
     "evaluate",
     "make_optimizer",
     "minibatch_loss",

@@ -1,9 +1,9 @@
 """A run as plain numbers: written whole or not at all, read without running any code of its own."""
 
 import os
-import pickle
 import zipfile
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ def as_checkpoint(state: Any) -> dict[str, Any]:
     Returns:
         A dictionary that `write_checkpoint` writes and `train(resume=...)` takes.
     """
-    return {
+    checkpoint = {
         "format": FORMAT,
         "config": {**asdict(state.config), "hidden_sizes": list(state.config.hidden_sizes)},
         "networks": state.networks.state_dict(),
@@ -36,6 +36,7 @@ def as_checkpoint(state: Any) -> dict[str, Any]:
         "rows": state.history.rows,
         "recent_returns": list(state.recent_returns),
     }
+    return deepcopy(checkpoint)  # the run goes on, and writes into these tensors
 
 
 def write_checkpoint(checkpoint: Mapping[str, Any], path: str | Path) -> None:
@@ -48,11 +49,14 @@ def write_checkpoint(checkpoint: Mapping[str, Any], path: str | Path) -> None:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
-    with partial.open("wb") as file:
-        torch.save(dict(checkpoint), file)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    try:
+        with partial.open("wb") as file:
+            torch.save(dict(checkpoint), file)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def read_checkpoint(source: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
@@ -81,13 +85,17 @@ def read_checkpoint(source: str | Path | Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _load(path: Path) -> Any:
-    if not path.is_file():
+    if not path.exists():
         raise ValueError(
             f"{path} does not exist; expected a checkpoint. Give the path of a checkpoint.pt."
         )
     try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()  # torch itself does not compare the checksums
+        if damaged is not None:
+            raise zipfile.BadZipFile(f"{damaged} is damaged")
         return torch.load(path, weights_only=True)
-    except (pickle.UnpicklingError, zipfile.BadZipFile, RuntimeError, EOFError, OSError) as error:
+    except Exception as error:  # a damaged file may raise anything while it is taken apart
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ValueError(
             f"{path} cannot be read as a checkpoint ({reason}); expected a whole file that "

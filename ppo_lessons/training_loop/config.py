@@ -1,5 +1,6 @@
 """The settings of a run: every number in one frozen place, each with its unit and range."""
 
+import math
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -88,6 +89,12 @@ def check_types(config: PPOConfig) -> None:
                 f"{field.name} is {value!r}, a {type(value).__name__}; expected {name}. "
                 f"Give {field.name} as {name}."
             )
+    for size in config.hidden_sizes:
+        if not isinstance(size, int) or isinstance(size, bool):
+            raise TypeError(
+                f"hidden_sizes holds {size!r}, a {type(size).__name__}; expected int. "
+                "Give hidden_sizes as integers, like (64, 64)."
+            )
 
 
 def check_ranges(config: PPOConfig) -> None:
@@ -100,6 +107,8 @@ def check_ranges(config: PPOConfig) -> None:
     at_least |= {"value_coef": 0, "entropy_coef": 0}
     for name, low in at_least.items():
         _require(name, getattr(config, name), f"at least {low}", getattr(config, name) >= low)
+    for name in ("value_coef", "entropy_coef", "learning_rate", "clip_epsilon"):
+        _require(name, getattr(config, name), "finite", math.isfinite(getattr(config, name)))
     for name in ("learning_rate", "clip_epsilon", "max_grad_norm"):
         _require(name, getattr(config, name), "above 0", getattr(config, name) > 0)
     for name in ("gamma", "gae_lambda", "final_learning_rate"):

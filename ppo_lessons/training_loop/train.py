@@ -7,6 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,7 @@ class TrainState:
         rollout: of this iteration; the next one overwrites it.
         batch: of this iteration.
         stats: of this iteration.
+        whole: false while an iteration is under way; its networks are then between two rows.
         resumed: a sentence on what could not be restored, or empty.
     """
 
@@ -56,6 +58,7 @@ class TrainState:
     rollout: Rollout | None = None
     batch: Batch | None = None
     stats: UpdateStats | None = None
+    whole: bool = True
     resumed: str = ""
 
     @property
@@ -162,6 +165,7 @@ def start(config: PPOConfig, envs: Envs | None, parts: Parts) -> TrainState:
 def iterate(state: TrainState, parts: Parts) -> None:
     """Go once through the four stages, and write down one row of metrics."""
     began = time.perf_counter()
+    state.whole = False
     config, networks = state.config, state.networks
     learning_rate = config.learning_rate_at(state.iteration)
     for group in state.optimizer.param_groups:
@@ -194,6 +198,7 @@ def iterate(state: TrainState, parts: Parts) -> None:
             "seconds": time.perf_counter() - began,
         }
     )
+    state.whole = True
 
 
 @torch.no_grad()
@@ -257,7 +262,7 @@ def restore(state: TrainState, saved: Mapping[str, Any]) -> None:
     """
     check_same_run(state.config, saved)
     state.networks.load_state_dict(saved["networks"])
-    state.optimizer.load_state_dict(saved["optimizer"])
+    state.optimizer.load_state_dict(deepcopy(saved["optimizer"]))  # Adam writes into it
     state.generator.set_state(saved["generator"])
     state.history.rows = [dict(row) for row in saved["rows"]]
     state.recent_returns.extend(saved["recent_returns"])

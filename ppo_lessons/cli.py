@@ -1,0 +1,211 @@
+"""`ppo-lessons <verb>`: the course from a shell.
+
+train                          train PPO, with a progress bar and a run folder
+lab, test, reset, ...          the same as `./course <verb>`, in the Python that is active
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+COURSE_VERBS = ("lab", "test", "reset", "doctor", "update")
+USAGE = f"""usage: ppo-lessons <verb> [options]
+
+  train     train PPO on a gymnasium environment    ppo-lessons train --help
+  {", ".join(COURSE_VERBS)}
+            the same as ./course <verb>, in this Python
+"""
+RUNS = Path("runs")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb.
+
+    Args:
+        arguments: the command line without the program's name; that of the process if left out.
+
+    Returns:
+        The exit status: 0 if all went well, 130 after Ctrl-C, 2 if the input was wrong.
+    """
+    verb, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
+    if verb in ("-h", "--help"):
+        print(USAGE, end="")
+        return 0
+    if verb in COURSE_VERBS:
+        return run_course(verb, rest)
+    if verb == "train":
+        try:
+            return train_command(rest)
+        except (ValueError, TypeError) as error:
+            return refuse(str(error))
+    known = ", ".join(("train", *COURSE_VERBS))
+    return refuse(f"there is no verb {verb!r}; expected one of {known}. See ppo-lessons --help.")
+
+
+def refuse(reason: str) -> int:
+    """Say why nothing was done."""
+    print(f"ppo-lessons: {reason}", file=sys.stderr)
+    return 2
+
+
+def run_course(verb: str, rest: Sequence[str]) -> int:
+    """Let the launcher do it, in this Python instead of an environment of its own."""
+    launcher = Path(__file__).resolve().parents[1] / "course"
+    if not launcher.is_file():
+        return refuse(
+            f"{verb} needs the course's files, and the package was installed without them; "
+            "expected a checkout. Clone the repository and run: pip install -e '.[course,test]'."
+        )
+    try:
+        return subprocess.call([sys.executable, str(launcher), "--here", verb, *rest])
+    except KeyboardInterrupt:
+        return 130
+
+
+def train_command(rest: Sequence[str]) -> int:
+    """Train as the command line says; the run's folder stays whatever happens.
+
+    Args:
+        rest: the command line behind `train`.
+
+    Returns:
+        The exit status.
+    """
+    from ppo_lessons.runs import RunFolder, new_run_path
+    from ppo_lessons.training_loop import PRESETS, train
+
+    arguments, config = parse_train(rest)
+    resumed = arguments.resume
+    path = arguments.run_dir or (resumed.parent if resumed else new_run_path(config, RUNS))
+    if not resumed and (path / "metrics.jsonl").exists():
+        raise ValueError(
+            f"{path} already holds a run; expected a new folder. Choose another --run-dir, or go "
+            f"on with that run: --resume {path}."
+        )
+    folder = RunFolder(path, config, arguments.preset)
+    print(f"{config.env}, seed {config.seed}, preset {arguments.preset}, one torch thread → {path}")
+    with Progress(config) as progress:
+
+        def on_iteration(state: Any) -> None:
+            folder.on_iteration(state)
+            progress.show(state)
+
+        parts = PRESETS[arguments.preset].parts
+        history = train(config, parts=parts, on_iteration=on_iteration, resume=resumed)
+    folder.finish()
+    if history.stopped == "interrupted":
+        print(f"stopped; go on with: ppo-lessons train --resume {path}")
+        return 130
+    if not history.rows:
+        return 0
+    print(f"mean return of the last 100 episodes: {history['episode_return'][-1]:.1f}")
+    return 0
+
+
+def parse_train(rest: Sequence[str]) -> tuple[Any, Any]:
+    """Turn the command line into arguments and a config, checked.
+
+    The preset or the resumed run gives the defaults, so it is looked for first.
+    """
+    import tyro
+
+    from ppo_lessons.training_loop import PRESETS, PPOConfig
+
+    @dataclass(frozen=True)
+    class Train:
+        """Train PPO on a gymnasium environment, in a run folder of its own."""
+
+        config: tyro.conf.OmitArgPrefixes[PPOConfig]
+        preset: Literal[*PRESETS]  # type: ignore[valid-type]
+        """Where the defaults of the config come from."""
+        run_dir: Path | None = None
+        """Folder of the run; a new one under runs/ if left out."""
+        resume: Path | None = None
+        """Folder of a run to go on from; its settings are then the defaults."""
+
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    first.add_argument("--preset", choices=list(PRESETS), default="quick")
+    first.add_argument("--resume", type=Path, default=None)
+    early, _ = first.parse_known_args(rest)
+    preset, config, checkpoint = early.preset, PRESETS[early.preset].config, None
+    if early.resume is not None:
+        preset, config, checkpoint = saved_run(early.resume)
+    default = Train(config=config, preset=preset)
+    arguments = tyro.cli(Train, prog="ppo-lessons train", args=list(rest), default=default)
+    if checkpoint is not None:
+        if arguments.preset != preset:
+            raise ValueError(
+                f"--preset is {arguments.preset}; expected {preset}, that of the saved run. "
+                "Leave --preset out."
+            )
+        arguments = Train(arguments.config, preset, arguments.run_dir, checkpoint)
+    return arguments, arguments.config
+
+
+def saved_run(path: Path) -> tuple[str, Any, Path]:
+    """Preset, config and checkpoint of a run, given by its folder or its checkpoint."""
+    from ppo_lessons.training_loop import PRESETS, config_of, read_checkpoint
+
+    checkpoint = path / "checkpoint.pt" if path.is_dir() else path
+    config = config_of(read_checkpoint(checkpoint))
+    settings = checkpoint.parent / "config.json"
+    try:
+        preset = json.loads(settings.read_text(encoding="utf-8"))["preset"]
+    except (OSError, ValueError, KeyError, TypeError):
+        preset = None
+    if preset not in PRESETS:
+        raise ValueError(
+            f"{settings} names no preset; expected one of {', '.join(PRESETS)}. Give the folder of "
+            "a run that `ppo-lessons train` wrote."
+        )
+    return preset, config, checkpoint
+
+
+class Progress:
+    """A bar with return, KL, speed and time left; plain lines where no terminal is.
+
+    Args:
+        config: of the run, for its length.
+    """
+
+    def __init__(self, config: Any):
+        from tqdm import tqdm
+
+        self.bar = tqdm(
+            total=config.num_iterations * config.batch_size,
+            unit=" steps",
+            unit_scale=True,
+            dynamic_ncols=True,
+            disable=None,  # only where standard error is a terminal
+        )
+        self.every = max(1, config.num_iterations // 10)
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bar.close()
+
+    def show(self, state: Any) -> None:
+        """Show the newest row of a `TrainState`."""
+        row = state.history.rows[-1]
+        reward = "—" if row["episode_return"] is None else f"{row['episode_return']:.1f}"
+        if self.bar.disable:
+            if state.iteration % self.every == 0:
+                print(
+                    f"{row['env_steps']:>10,} steps   return {reward}   kl_k3 {row['kl_k3']:.4f}   "
+                    f"{state.config.batch_size / row['seconds']:,.0f} steps/s",
+                    flush=True,
+                )
+            return
+        if state.resumed and self.bar.n == 0:
+            self.bar.write(f"note: {state.resumed}")
+        if self.bar.n == 0 and state.iteration > 1:  # resumed: these steps took no time now
+            self.bar.initial = self.bar.n = row["env_steps"] - state.config.batch_size
+        self.bar.set_postfix_str(f"return {reward}, kl_k3 {row['kl_k3']:.4f}", refresh=False)
+        self.bar.update(row["env_steps"] - self.bar.n)
