@@ -15,7 +15,7 @@ from gymnasium.envs.classic_control import (
 )
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
-from gymnasium.wrappers import TimeLimit
+from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
@@ -23,6 +23,8 @@ from ppo_lessons.envs.protocol import EnvStep
 
 # The state of these is one small array, a step counter and a generator.
 RESTORABLE = (CartPoleEnv, AcrobotEnv, MountainCarEnv, Continuous_MountainCarEnv, PendulumEnv)
+# These wrappers keep nothing but what `save_env` writes down; any other one may.
+KNOWN_WRAPPERS = (TimeLimit, OrderEnforcing, PassiveEnvChecker)
 
 
 def make_envs(env: str, num_envs: int) -> "GymEnvs":
@@ -137,15 +139,15 @@ class GymEnvs:
         Raises:
             ValueError: if the state is that of another number or kind of environments.
         """
-        saved = state.get("envs", [])
-        if not self._restorable() or len(saved) != self.num_envs:
+        saved = [one["kind"] for one in state.get("envs", [])]
+        expected = [kind_of(env) for env in self._members()]
+        if not self._restorable() or saved != expected:
             raise ValueError(
-                f"the saved state is that of {len(saved)} classic-control environments; expected "
-                f"{self.num_envs} of {self.envs.spec and self.envs.spec.id}. Make the same "
-                "environments as in the saved run."
+                f"the saved state is that of {describe(saved)}; expected that of "
+                f"{describe(expected)}. Make the same environments as in the saved run."
             )
         self.reset(seed=0)  # so that the wrappers know an episode is running
-        for env, one in zip(self._members(), saved, strict=True):
+        for env, one in zip(self._members(), state["envs"], strict=True):
             load_env(env, one)
 
     def _members(self) -> list[gymnasium.Env[Any, Any]]:
@@ -157,6 +159,7 @@ class GymEnvs:
             bool(members)
             and self.autoreset_mode is AutoresetMode.SAME_STEP
             and all(type(env.unwrapped) in RESTORABLE for env in members)
+            and all(isinstance(one, KNOWN_WRAPPERS) for env in members for one in layers(env)[:-1])
         )
 
 
@@ -204,7 +207,9 @@ def save_env(env: gymnasium.Env[Any, Any]) -> dict[str, Any]:
     core: Any = env.unwrapped
     generator = core.np_random.bit_generator.state
     return {
+        "kind": kind_of(env),
         "state": [float(number) for number in core.state],
+        "dtype": np.asarray(core.state).dtype.name,  # float32 arithmetic goes on as float32
         "steps_beyond_terminated": getattr(core, "steps_beyond_terminated", None),
         "elapsed_steps": [
             layer._elapsed_steps for layer in layers(env) if isinstance(layer, TimeLimit)
@@ -219,7 +224,7 @@ def save_env(env: gymnasium.Env[Any, Any]) -> dict[str, Any]:
 def load_env(env: gymnasium.Env[Any, Any], saved: dict[str, Any]) -> None:
     """Undo `save_env`."""
     core: Any = env.unwrapped
-    core.state = np.array(saved["state"], dtype=np.float64)
+    core.state = np.array(saved["state"], dtype=saved["dtype"])
     if hasattr(core, "steps_beyond_terminated"):
         core.steps_beyond_terminated = saved["steps_beyond_terminated"]
     limits = [layer for layer in layers(env) if isinstance(layer, TimeLimit)]
@@ -230,6 +235,16 @@ def load_env(env: gymnasium.Env[Any, Any], saved: dict[str, Any]) -> None:
     generator["has_uint32"] = saved["has_uint32"]
     generator["uinteger"] = saved["uinteger"]
     core.np_random.bit_generator.state = generator
+
+
+def kind_of(env: gymnasium.Env[Any, Any]) -> str:
+    """The name of the environment inside its wrappers."""
+    return type(env.unwrapped).__name__
+
+
+def describe(kinds: list[str]) -> str:
+    """How many environments, and of which kinds."""
+    return f"{len(kinds)} environments ({', '.join(sorted(set(kinds))) or 'none'})"
 
 
 def layers(env: gymnasium.Env[Any, Any]) -> list[gymnasium.Env[Any, Any]]:
