@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 T = TypeVar("T")
 
@@ -160,12 +160,15 @@ def course_environments() -> list[Path]:
     """Find the virtual environments that the course's launcher made.
 
     Returns:
-        `.venv` under `$PPO_LESSONS_HOME` and beside the package, where they exist.
+        `.venv` beside the package, and beside or inside `$PPO_LESSONS_HOME`, where the launcher
+        left its mark there.
     """
     homes = [Path(__file__).resolve().parent.parent]
     if os.environ.get("PPO_LESSONS_HOME"):
-        homes.insert(0, Path(os.environ["PPO_LESSONS_HOME"]))
-    return [home / ".venv" for home in homes if (home / ".venv" / "pyvenv.cfg").is_file()]
+        work = Path(os.environ["PPO_LESSONS_HOME"]).resolve()
+        homes += [work, work.parent]
+    found = dict.fromkeys(home / ".venv" for home in homes)
+    return [path for path in found if (path / ".made-by-course").is_file()]
 
 
 def interpreter_problems(prefix: Path, environments: Iterable[Path]) -> list[Problem]:
@@ -305,6 +308,7 @@ def show_source(function: Callable[..., Any] | type) -> Source:
     return Source(textwrap.dedent(code).rstrip())
 
 
+@runtime_checkable
 class SupportsSavefig(Protocol):
     """What `show` needs of a figure; a matplotlib `Figure` has it."""
 
@@ -327,7 +331,7 @@ def show(figure: SupportsSavefig, *, alt: str) -> None:
         TypeError: if the first argument is no figure.
         ValueError: if the sentence is missing or too short.
     """
-    if not callable(getattr(figure, "savefig", None)):
+    if not isinstance(figure, SupportsSavefig):
         raise TypeError(f"show got {type(figure).__name__}; expected a matplotlib Figure")
     sentence = " ".join(alt.split())
     if len(sentence.split()) < 4:

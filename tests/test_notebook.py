@@ -86,7 +86,7 @@ def test_a_python_outside_the_range_is_found():
 
 def environment(folder: Path) -> Path:
     folder.mkdir(parents=True)
-    (folder / "pyvenv.cfg").touch()
+    (folder / ".made-by-course").touch()
     return folder
 
 
@@ -98,11 +98,15 @@ def test_another_interpreter_is_a_problem_only_when_the_course_has_its_own(tmp_p
     assert "./course" in problem.command
 
 
-def test_the_environment_under_the_course_home_is_found(tmp_path, monkeypatch):
-    monkeypatch.setenv("PPO_LESSONS_HOME", str(tmp_path))
+@pytest.mark.parametrize("work", [".", "my_work"])
+def test_the_environment_that_the_launcher_marked_is_found(tmp_path, monkeypatch, work):
+    home = tmp_path.resolve()
+    monkeypatch.setenv("PPO_LESSONS_HOME", str(home / work))
     before = notebook.course_environments()
-    own = environment(tmp_path / ".venv")
-    assert notebook.course_environments() == [own, *before]
+    own = environment(home / ".venv")
+    assert notebook.course_environments() == [*before, own]
+    (own / ".made-by-course").unlink()
+    assert notebook.course_environments() == before
 
 
 def test_setup_runs_in_a_process_without_jupyter():
