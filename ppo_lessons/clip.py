@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from ppo_lessons.importance import importance_ratios
-from ppo_lessons.shapes import check_positive, check_same_shape, masked_mean
+from ppo_lessons.shapes import check_positive, check_same_shape, masked_mean, stop_masked
 
 
 def clipped_surrogate(
@@ -75,7 +75,7 @@ def clipped_surrogate_loss(
     Source: Schulman et al. 2017 (PPO), eq. 7, with its sign turned.
     """
     check_same_shape(log_probs=log_probs, log_probs_old=log_probs_old, advantages=advantages)
-    ratios = importance_ratios(log_probs, log_probs_old.detach())
+    ratios = importance_ratios(stop_masked(log_probs, mask), log_probs_old.detach())
     return -masked_mean(clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon), mask)
 
 

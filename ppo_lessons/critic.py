@@ -18,6 +18,7 @@ from ppo_lessons.shapes import (
     check_same_shape,
     check_unit_interval,
     masked_mean,
+    stop_masked,
 )
 
 
@@ -52,10 +53,11 @@ def td_errors(
     check_same_shape(rewards=rewards, values=values, next_values=next_values, terminated=terminated)
     check_floating(rewards=rewards, values=values, next_values=next_values)
     check_bool(terminated=terminated)
-    check_finite(rewards=rewards, values=values)
     check_unit_interval(gamma=gamma)
     # masked_fill, not a product: what stands behind a final state may be anything, even NaN
-    return rewards + gamma * next_values.masked_fill(terminated, 0) - values
+    next_values = next_values.masked_fill(terminated, 0)
+    check_finite(rewards=rewards, values=values, next_values=next_values)
+    return rewards + gamma * next_values - values
 
 
 def value_loss(
@@ -80,7 +82,7 @@ def value_loss(
         ValueError: if the shapes differ: (N, 1) against (N,) would broadcast to (N, N).
     """
     check_same_shape(values=values, returns=returns)
-    return masked_mean((values - returns.detach()) ** 2, mask) / 2
+    return masked_mean((stop_masked(values, mask) - returns.detach()) ** 2, mask) / 2
 
 
 def clipped_value_loss(
@@ -116,7 +118,7 @@ def clipped_value_loss(
     """
     check_same_shape(values=values, returns=returns, values_old=values_old)
     check_positive(clip_epsilon=clip_epsilon)
-    returns, values_old = returns.detach(), values_old.detach()
+    values, returns, values_old = stop_masked(values, mask), returns.detach(), values_old.detach()
     moved = values_old + (values - values_old).clamp(-clip_epsilon, clip_epsilon)
     errors = torch.maximum((values - returns) ** 2, (moved - returns) ** 2)
     return masked_mean(errors, mask) / 2
@@ -146,8 +148,9 @@ def explained_variance(
     check_same_shape(values=values, returns=returns)
     if returns.numel() == 0:
         return returns.new_tensor(torch.nan)
-    spread = returns.var(correction=0)
-    return torch.where(spread > 0, 1 - (returns - values).var(correction=0) / spread, torch.nan)
+    varies = returns.max() > returns.min()  # the variance of equal numbers may be 1e-17, not 0
+    share = 1 - (returns - values).var(correction=0) / returns.var(correction=0)
+    return torch.where(varies, share, torch.nan)
 
 
 def known_returns(

@@ -124,4 +124,5 @@ def normalize_advantages(
         ValueError: if the shapes differ.
     """
     centred = advantages - masked_mean(advantages, mask)
+    centred = centred - masked_mean(centred, mask)  # what rounding left of it, for equal Â
     return centred / (masked_mean(centred**2, mask).sqrt() + 1e-8)

@@ -11,7 +11,13 @@ from typing import Literal
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from ppo_lessons.shapes import check_finite, check_floating, check_same_shape, masked_mean
+from ppo_lessons.shapes import (
+    check_finite,
+    check_floating,
+    check_same_shape,
+    masked_mean,
+    stop_masked,
+)
 
 Estimator = Literal["k1", "k2", "k3"]
 
@@ -71,6 +77,7 @@ def approximate_kl(
 
     Source: Schulman 2020, "Approximating KL divergence" (there the samples come from q).
     """
+    log_probs = stop_masked(log_probs, mask)
     ratios = importance_ratios(log_probs, log_probs_old)
     log_ratios = log_probs - log_probs_old
     if estimator == "k1":

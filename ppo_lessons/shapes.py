@@ -119,6 +119,29 @@ def check_positive(**numbers: float) -> None:
             )
 
 
+def stop_masked(
+    values: Shaped[Tensor, "*batch"], mask: Bool[Tensor, "*batch"] | None
+) -> Shaped[Tensor, "*batch"]:
+    """Keep all numbers, and let no gradient into the entries that do not count.
+
+    `masked_mean` alone sends them the gradient 0; on its way back through an infinite ratio, or a
+    target that is NaN, it would become 0·∞ = NaN.
+
+    Args:
+        values: what is to be learned, any unit.
+        mask: true where an entry counts; None if all do.
+
+    Raises:
+        ValueError: if the shapes differ.
+        TypeError: if mask is not boolean.
+    """
+    if mask is None:
+        return values
+    check_same_shape(values=values, mask=mask)
+    check_bool(mask=mask)
+    return torch.where(mask, values, values.detach())
+
+
 def masked_mean(
     values: Shaped[Tensor, "*batch"], mask: Bool[Tensor, "*batch"] | None = None
 ) -> Shaped[Tensor, ""]:
