@@ -1,0 +1,79 @@
+"""Named wrong answers, and the battery of claims that must refuse each of them.
+
+A test that takes the function it is about as an argument with a default is a *claim*:
+
+    def test_truncation_keeps_the_bootstrap(compute_gae=compute_gae): ...
+
+pytest runs it on the package's function; the battery runs the same lines on each mistake. A mistake
+has the signature of what it breaks, and its docstring says in one line what goes wrong.
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+LESSONS = ("shapes", "reinforce", "importance", "clip", "critic", "gae")
+
+Function = Callable[..., Any]
+
+
+class Mistake(NamedTuple):
+    """A wrong answer: its name, what it stands in for, what goes wrong, and the function."""
+
+    name: str
+    breaks: str
+    sentence: str
+    function: Function
+
+
+def new_catalogue() -> tuple[dict[str, Function], Callable[[str], Callable[[Function], Function]]]:
+    """Give an empty dictionary of mistakes and the decorator that fills it."""
+    catalogue: dict[str, Function] = {}
+
+    def breaks(target: str) -> Callable[[Function], Function]:
+        def register(function: Function) -> Function:
+            function.breaks = target  # pyright: ignore[reportFunctionMemberAccess]
+            catalogue[function.__name__] = function
+            return function
+
+        return register
+
+    return catalogue, breaks
+
+
+def mistakes_of(lesson: str) -> list[Mistake]:
+    catalogue = importlib.import_module(f"mistakes.{lesson}").MISTAKES
+    return [
+        Mistake(name, function.breaks, inspect.getdoc(function) or "", function)
+        for name, function in catalogue.items()
+    ]
+
+
+def claims_about(target: str, tests: ModuleType) -> dict[str, Function]:
+    """The tests of a module that take `target`, cheap ones first (hypothesis runs many cases)."""
+    found = {
+        name: function
+        for name, function in vars(tests).items()
+        if name.startswith("test_") and target in inspect.signature(function).parameters
+    }
+    return dict(sorted(found.items(), key=lambda pair: hasattr(pair[1], "hypothesis")))
+
+
+def refuses(claim: Function, target: str, implementation: Function) -> bool:
+    """Whether a claim fails; any error that is no failed assertion is the claim's own bug."""
+    try:
+        claim(**{target: implementation})
+    except (AssertionError, pytest.fail.Exception):
+        return True
+    return False
+
+
+def refusals(mistake: Mistake, tests: ModuleType) -> Iterator[str]:
+    """The claims that refuse a mistake, one after the other."""
+    for name, claim in claims_about(mistake.breaks, tests).items():
+        if refuses(claim, mistake.breaks, mistake.function):
+            yield name
