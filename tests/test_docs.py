@@ -15,11 +15,10 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
-import torch
 import yaml
 
-from ppo_lessons.gae import compute_gae
 from ppo_lessons.training_loop import Parts
+from tools.run_tests import STAGES
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
@@ -155,22 +154,28 @@ def test_python_in_a_page_is_valid_python(page):
             ast.parse(code)
 
 
-def test_the_example_of_parts_runs_and_changes_what_is_learned():
-    (code,) = [c for _, c in FENCE.findall(read(ROOT / "CONTRIBUTING.md")) if "parts=Parts(" in c]
+def test_the_examples_of_the_guide_run_and_one_refuses_the_other():
+    page = read(ROOT / "CONTRIBUTING.md")
+    blocks = [code for _, code in FENCE.findall(page) if "\nfrom ppo_lessons" in "\n" + code]
     names: dict[str, Any] = {}
-    exec(code, names)
+    for code in blocks:
+        exec(code, names)
     assert len(names["history"]) == 2
-    one = torch.ones(1, 1)
-    flags = {"terminated": one < 0, "truncated": one > 0}
-    wrong = names["flags_merged"](one, one, 7 * one, **flags, gamma=0.9, gae_lambda=0.8)
-    right = compute_gae(one, one, 7 * one, **flags, gamma=0.9, gae_lambda=0.8)
-    assert wrong.item() == 0
-    assert right.item() == pytest.approx(6.3)
+    claim = names["test_the_future_of_a_truncated_step_counts"]
+    claim()
+    with pytest.raises(AssertionError):
+        claim(names["flags_merged"])
 
 
 def test_every_slot_of_parts_is_named_in_the_guide():
     text = read(ROOT / "CONTRIBUTING.md")
     assert not [slot.name for slot in fields(Parts) if f"`{slot.name}`" not in text]
+
+
+def test_the_stages_that_the_guide_runs_alone_exist():
+    named = re.findall(r"`\./course test --only ([^`]+)`", read(ROOT / "CONTRIBUTING.md"))
+    assert named
+    assert set(named) <= {stage.name for stage in STAGES}
 
 
 def test_the_table_of_places_is_true():

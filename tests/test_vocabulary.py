@@ -74,12 +74,17 @@ def banned_word(name: str) -> str | None:
     return next((word for word in BANNED if len(word) > 1 and f"_{word}_" in parts), None)
 
 
+def is_sentence(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether a name tells what is claimed or what goes wrong, as tests and mistakes do."""
+    marks = [ast.unparse(decorator) for decorator in function.decorator_list]
+    return function.name.startswith("test_") or any(mark.startswith("breaks(") for mark in marks)
+
+
 def bound_names(node: ast.AST) -> list[str | None]:
     """Names that this one node gives to something of ours."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-            # The name of a test is a sentence, not a term.
-            return [] if name.startswith("test_") else [name]
+            return [] if is_sentence(node) else [name]
         case ast.Attribute(value=ast.Name(id="self" | "cls"), attr=name, ctx=ast.Store()):
             return [name]
         case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ClassDef(name=name):
@@ -131,6 +136,9 @@ def test_every_name_we_define_is_in_our_vocabulary():
         ("def vf_coef(): ...", "vf_coef"),
         ("with run() as (values, dones): ...", "dones"),
         ("done = True  # theirs:", "done"),
+        ("def test_work(done): ...", "done"),
+        ("@breaks('compute_gae')\ndef flags_merged(values, dones): ...", "dones"),
+        ("@cached\ndef old_values(): ...", "old_values"),
     ],
 )
 def test_a_banned_name_is_found(snippet, word):
@@ -146,6 +154,7 @@ def test_a_banned_name_is_found(snippet, word):
         "rows['done'] = ended",
         "def forward(obs): ...  # theirs: stable-baselines3",
         "def test_work_is_done_once(): ...",
+        "@breaks('compute_gae')\ndef old_values_used_twice(values): ...",
         "returns = advantages + values",
         "gae_lambda, clip_fractions, valued, abandoned, R = range(5)",
         "theirs.config.clip_range = 0.2",
