@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 from math import sqrt
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -62,6 +62,7 @@ def mlp(
     return nn.Sequential(*layers, linear(last, outputs, gain=output_gain, generator=generator))
 
 
+@runtime_checkable
 class Policy(Protocol):
     """What the loop needs of a policy: draw actions, rate actions, choose the most likely one."""
 

@@ -135,7 +135,12 @@ class FixedPolicy:
         self.rule = rule
 
     def sample(self, observations, generator):
-        return self.rule(observations), -0.5 - observations.float().mean(dim=-1) / 100
+        actions = self.rule(observations)
+        return actions, self.evaluate(observations, actions)[0]
+
+    def evaluate(self, observations, actions):
+        log_probs = -0.5 - observations.float().mean(dim=-1) / 100
+        return log_probs, torch.zeros_like(log_probs)
 
     def greedy(self, observations):
         return self.rule(observations)
