@@ -3,6 +3,8 @@
 import json
 import os
 import shutil
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -176,6 +178,83 @@ def test_a_cell_that_takes_too_long_fails_the_build(tmp_path, capsys):
     lesson_from(tmp_path, markdown("# T") + "\n# %%\nimport time\ntime.sleep(30)\n")
     assert run(tmp_path, "build", "--timeout", "1") == 1
     assert "CellTimeoutError" in capsys.readouterr().out
+
+
+NBVAL_LESSON = """
+# %% [markdown]
+# # Reinforce
+
+# %%
+# NBVAL_IGNORE_OUTPUT
+import ppo_lessons
+from matplotlib.figure import Figure
+
+ppo_lessons.setup()
+
+# %%
+ppo_lessons.predict("reinforce.sum", None)
+
+# %% [markdown]
+# Now look.
+
+# %%
+figure = Figure(figsize=(3, 2))
+figure.subplots().plot([0, ppo_lessons.budget(9, 1)])
+ppo_lessons.show(figure, alt="A line goes up from zero.")
+print("solved")
+print("and printed")
+
+# %%
+ppo_lessons.compare("reinforce.sum", 0.5)
+
+# %% [markdown]
+# Read the source.
+
+# %%
+ppo_lessons.show_source(ppo_lessons.budget)
+
+# %%
+ppo_lessons.lesson_table(folder="")
+"""
+
+
+def nbval(root: Path, home: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-q"]
+    options = ["-p", "no:cacheprovider", "-c", os.devnull, f"--rootdir={root}"]
+    environment = os.environ | {
+        "PYTHONPATH": str(REPOSITORY),
+        "PPO_LESSONS_FAST": "1",
+        "PPO_LESSONS_HOME": str(home),
+    }
+    return subprocess.run(
+        [*command, *options, str(root / "notebooks/01_reinforce.ipynb")],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_nbval_agrees_at_fast_budgets_and_with_a_readers_store(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
+    lesson_from(tmp_path, NBVAL_LESSON)
+    assert run(tmp_path, "build") == 0
+    home = tmp_path / "home"
+    entry = {"reinforce.sum": {"value": 7, "unit": ""}}
+    store = {"version": 1, "predictions": entry, "quizzes": {}, "checks": {}}
+    write(tmp_path, "home/progress.json", json.dumps(store))
+    good = nbval(tmp_path, home)
+    assert "6 passed" in good.stdout, good.stdout
+    edit(tmp_path / "notebooks/01_reinforce.ipynb", _set_alt)
+    bad = nbval(tmp_path, home)
+    assert "1 failed, 5 passed" in bad.stdout, bad.stdout
+
+
+def _set_alt(notebook):
+    outputs = [output for cell in notebook["cells"] for output in cell.get("outputs", [])]
+    (picture,) = (output for output in outputs if "image/png" in output.get("data", {}))
+    picture["data"]["text/plain"] = ["A line goes down to zero."]
 
 
 # --- ids -----------------------------------------------------------------------------------

@@ -344,7 +344,7 @@ def docstring_problems(node: ast.FunctionDef | ast.ClassDef) -> Iterator[str]:
     text = ast.get_docstring(node) or ""
     if not text:
         yield f"{node.name} has no docstring"
-    if isinstance(node, ast.ClassDef):
+    if isinstance(node, ast.ClassDef) or is_one_line(node, text):
         return
     if takes_arguments(node) and "Args:" not in text:
         yield f"{node.name} explains no argument: Args:"
@@ -353,6 +353,11 @@ def docstring_problems(node: ast.FunctionDef | ast.ClassDef) -> Iterator[str]:
     for line in re.findall(r"Source:(.*)", text):
         if not re.search(r"\b(?:19|20)\d\d\b", line):
             yield f"{node.name} names a source without a year: {line.strip()}"
+
+
+def is_one_line(node: ast.FunctionDef, text: str) -> bool:
+    """A sentence explains a single statement; more would repeat it."""
+    return bool(text) and "\n" not in text and len(node.body) == 2
 
 
 def takes_arguments(node: ast.FunctionDef) -> bool:
@@ -386,14 +391,19 @@ def test_a_lesson_names_a_source_or_the_reason_why_not(name):
     [
         "def f(x): return x",
         "class A: pass",
-        'def f(x):\n    """Do."""',
-        'def f() -> int:\n    """Do."""',
+        'def f(x):\n    """Do."""\n    x += 1\n    return x',
+        'def f() -> int:\n    """Do."""\n    x = 1\n    return x',
         'def f():\n    """Do.\n\n    Source: somebody, eq. 3.\n    """',
     ],
 )
 def test_a_poor_docstring_is_found(text):
     (node,) = public_nodes("gae", {"gae": text})
     assert list(docstring_problems(node))
+
+
+def test_one_sentence_is_enough_for_one_statement():
+    (node,) = public_nodes("gae", {"gae": 'def f(x) -> int:\n    """Double."""\n    return 2 * x'})
+    assert list(docstring_problems(node)) == []
 
 
 def test_a_package_answers_for_what_it_offers():

@@ -398,7 +398,8 @@ def execute(notebook: NotebookNode, *, folder: Path, root: Path, timeout: int) -
     # Not the kernelspec's interpreter, which a user's own kernelspec may set: this one.
     assert manager.kernel_spec is not None
     manager.kernel_spec.argv = [
-        *(sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}")
+        *(sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"),
+        "--IPKernelApp.log_level=ERROR",
     ]
     client = NotebookClient(
         notebook,
