@@ -11,7 +11,7 @@ checkpoint.
 
 from ppo_lessons.training_loop.checkpoint import config_of, read_checkpoint, write_checkpoint
 from ppo_lessons.training_loop.config import PPOConfig
-from ppo_lessons.training_loop.evaluate import evaluate
+from ppo_lessons.training_loop.evaluate import evaluate, record_episode
 from ppo_lessons.training_loop.parts import (
     Parts,
     clipped_gradient_step,
@@ -37,6 +37,7 @@ __all__ = [
     "minibatch_loss",
     "ppo_loss",
     "read_checkpoint",
+    "record_episode",
     "score",
     "shuffled_minibatches",
     "train",
