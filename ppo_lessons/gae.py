@@ -54,7 +54,9 @@ def compute_gae(
     check_bool(truncated=truncated)
     check_unit_interval(gae_lambda=gae_lambda)
     errors = td_errors(rewards, values, next_values, terminated, gamma=gamma)
-    carried = gamma * gae_lambda * ~(terminated | truncated)
+    ended = terminated | truncated
+    # in the dtype of the rewards: a number times a mask would be float32, whatever they are
+    carried = torch.full_like(errors, gamma * gae_lambda).masked_fill(ended, 0)
     advantages = torch.empty_like(errors)
     following = torch.zeros_like(errors[0])
     for t in reversed(range(len(errors))):  # backwards: Â_t needs Â_{t+1}
