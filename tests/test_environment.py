@@ -72,7 +72,9 @@ def needed_here() -> dict[str, set[str]]:
             lines = importlib.metadata.requires(name) or []
         except importlib.metadata.PackageNotFoundError:
             continue
-        waiting += [(r, name) for r in map(Requirement, lines) if applies(r, wanted.extras)]
+        waiting += [
+            (item, name) for item in map(Requirement, lines) if applies(item, wanted.extras)
+        ]
     return needed
 
 

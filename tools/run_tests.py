@@ -54,7 +54,7 @@ STAGES = (
     Stage(
         "annotations",  # the same tests once more, with every annotated shape enforced
         "pytest @module_tests --jaxtyping-packages=ppo_lessons,beartype.beartype "
-        "-m 'not messages and not full and not notebooks' -q",
+        "-m 'not messages and not full and not parity' -n 2 --dist loadfile -q",
         needs="@module_tests",
     ),
     Stage("built files", "python tools/build_notebooks.py check", needs="tools/build_notebooks.py"),
@@ -143,7 +143,9 @@ def run_command(stage: Stage, report: Path) -> int:
     words = words_of(stage) + ([f"--junit-xml={report}"] if stage.counts_tests else [])
     # Two threads for each of two workers on two cores cost more than they bring.
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    environment.update(pair.split("=", 1) for pair in stage.environment.split())
+    for pair in stage.environment.split():
+        name, _, value = pair.partition("=")
+        environment[name] = value
     process = subprocess.Popen(words, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL)
     try:
         return process.wait(stage.minutes * MINUTES)
