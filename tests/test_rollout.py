@@ -1,6 +1,5 @@
 """Rollouts against scripts and against a slow loop over single environments."""
 
-# ruff: noqa: PT028  (a claim takes what it is about, so that it can be tried on mistakes)
 from dataclasses import fields, replace
 
 import gymnasium
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode
-from mistakes import mistakes_of, refuses
+from mistakes import mistakes_of, refuses, under_test
 from mistakes.rollout import MISTAKES
 from torch import nn
 from torch.testing import assert_close
@@ -20,6 +19,11 @@ from ppo_lessons.networks import make_networks
 from ppo_lessons.rollout import collect_rollout, flatten, score_values, start_carry
 from ppo_lessons.training_loop import Parts, PPOConfig, make_optimizer, update
 from ppo_lessons.types import Rollout
+
+# Claims take these as fixtures, so that they can be tried on mistakes as well.
+right_collect = under_test(collect_rollout)
+right_score = under_test(score_values)
+right_make = under_test(make_envs)
 
 PARITY = FixedPolicy(by_parity)
 # V = 100·episode + step: every observation of a scripted environment has a value of its own.
@@ -50,7 +54,7 @@ def cartpole(num_steps: int, seed: int = 4, collect=collect_rollout, num_envs: i
 # --- Claims, each also tried on the named mistakes -----------------------------------------------
 
 
-def test_facts_are_those_of_single_environments(collect_rollout=collect_rollout):
+def test_facts_are_those_of_single_environments(collect_rollout):
     """Replay the stored actions in N single environments, one slow step after the other."""
     rollout, _, _ = cartpole(num_steps=80, collect=collect_rollout)
     seeds = np.random.SeedSequence(4).generate_state(3).tolist()
@@ -75,21 +79,21 @@ def test_facts_are_those_of_single_environments(collect_rollout=collect_rollout)
                 total, length = 0.0, 0
 
 
-def test_observations_are_those_acted_on(collect_rollout=collect_rollout):
+def test_observations_are_those_acted_on(collect_rollout):
     rollout = collect_script(num_steps=5, collect=collect_rollout)
     # Environment 0 plays episodes of 3 and 2 steps, environment 1 of 1 and 4.
     assert rollout.observations[:, 0].tolist() == [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1]]
     assert rollout.observations[:, 1].tolist() == [[0, 0], [1, 0], [1, 1], [1, 2], [1, 3]]
 
 
-def test_next_observations_are_those_before_the_reset(collect_rollout=collect_rollout):
+def test_next_observations_are_those_before_the_reset(collect_rollout):
     for mode in MODES:
         rollout = collect_script(num_steps=5, mode=mode, collect=collect_rollout)
         assert rollout.next_observations[:3, 0].tolist() == [[0, 1], [0, 2], [0, 3]]
         assert rollout.next_observations[0, 1].tolist() == [0, 1]
 
 
-def test_rewards_belong_to_the_action_that_earned_them(collect_rollout=collect_rollout):
+def test_rewards_belong_to_the_action_that_earned_them(collect_rollout):
     envs = scripted([episode(0.0, 0.0, 0.0, 0.0, end="terminated")], action_bonus=5.0)
     rollout, _ = collect_rollout(
         envs, PARITY, start_carry(envs, seed=0), num_steps=4, generator=generator()
@@ -99,7 +103,7 @@ def test_rewards_belong_to_the_action_that_earned_them(collect_rollout=collect_r
     assert rollout.rewards[:, 0].tolist() == [0.0, 5.0, 0.0, 5.0]
 
 
-def test_as_many_rows_are_valid_as_steps_were_made(collect_rollout=collect_rollout):
+def test_as_many_rows_are_valid_as_steps_were_made(collect_rollout):
     rollout = collect_script(num_steps=9, mode=AutoresetMode.NEXT_STEP, collect=collect_rollout)
     # Episodes of 3, 2, 3 steps with a reset between them: 3 + reset + 2 + reset + 2 of 9 rows.
     assert rollout.valid[:, 0].tolist() == [True] * 3 + [False] + [True] * 2 + [False] + [True] * 2
@@ -107,21 +111,21 @@ def test_as_many_rows_are_valid_as_steps_were_made(collect_rollout=collect_rollo
     assert rollout.valid[:, 1].tolist() == [True, False, *[True] * 4, False, True, False]
 
 
-def test_log_probs_old_rate_the_actions_stored(collect_rollout=collect_rollout):
+def test_log_probs_old_rate_the_actions_stored(collect_rollout):
     rollout, networks, _ = cartpole(num_steps=32, collect=collect_rollout)
     observations, actions = rollout.observations.flatten(0, 1), rollout.actions.flatten()
     log_probs, _ = networks.policy.evaluate(observations, actions)
     assert torch.equal(log_probs.detach(), rollout.log_probs_old.flatten())
 
 
-def test_an_end_is_valued_by_what_it_reached(score_values=score_values):
+def test_an_end_is_valued_by_what_it_reached(score_values):
     # Observations (0,0) (0,1) (0,2)→(0,3) end; (1,0) (1,1)→(1,2) end; (2,0) (2,1)→(2,2) cut.
     values, next_values = score_values(READABLE, collect_script(SCRIPTS[0], num_steps=7))
     assert values[:, 0].tolist() == [0, 1, 2, 100, 101, 200, 201]
     assert next_values[:, 0].tolist() == [1, 2, 3, 101, 102, 201, 202]
 
 
-def test_environments_start_differently(make_envs=make_envs):
+def test_environments_start_differently(make_envs):
     rows = make_envs("CartPole-v1", 8).reset(3)
     assert len(torch.unique(rows, dim=0)) == 8
 
