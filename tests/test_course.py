@@ -20,6 +20,8 @@ from pathlib import Path
 import pytest
 from launcher import toy
 
+from ppo_lessons import cli
+
 NOBODY = 65534
 
 
@@ -164,6 +166,12 @@ def test_a_wrong_command_installs_nothing_and_says_what_exists(words, said, env,
     root = toy.write_clone(tmp_path / "clone")
     fails_with(toy.course(root, env, *words), said)
     assert not (root / ".venv").exists()
+
+
+def test_launcher_and_package_offer_the_same_verbs(launcher):
+    assert {*launcher.OWN_VERBS} - {"refresh"} == {*cli.COURSE_VERBS}
+    for verb in launcher.PASSED_VERBS:
+        assert re.search(rf"^  {verb}\b", cli.USAGE, re.MULTILINE)
 
 
 def test_help_installs_nothing(env, tmp_path):
