@@ -1,11 +1,14 @@
 """Named wrong answers, and the battery of claims that must refuse each of them.
 
-A test that takes the function it is about as an argument with a default is a *claim*:
+A test that takes one function as its fixture is a *claim* about that function:
 
-    def test_truncation_keeps_the_bootstrap(compute_gae=compute_gae): ...
+    compute_gae = under_test(gae.compute_gae)
+
+    def test_truncation_keeps_the_bootstrap(compute_gae): ...
 
 pytest runs it on the package's function; the battery runs the same lines on each mistake. A mistake
-has the signature of what it breaks, and its docstring says in one line what goes wrong.
+has the signature of what it breaks, and its docstring says in one line what goes wrong. Tests of
+messages are no claims: mistakes do not check their arguments.
 """
 
 import importlib
@@ -53,12 +56,19 @@ def mistakes_of(lesson: str) -> list[Mistake]:
     ]
 
 
+def under_test(function: Function) -> Any:
+    """Make the package's function a fixture that bears its name."""
+    return pytest.fixture(scope="module", name=function.__name__)(lambda: function)
+
+
 def claims_about(target: str, tests: ModuleType) -> dict[str, Function]:
-    """The tests of a module that take `target`, cheap ones first (hypothesis runs many cases)."""
+    """The claims of a module about `target`, cheap ones first (hypothesis runs many cases)."""
     found = {
         name: function
         for name, function in vars(tests).items()
-        if name.startswith("test_") and target in inspect.signature(function).parameters
+        if name.startswith("test_")
+        and list(inspect.signature(function).parameters) == [target]
+        and "messages" not in {mark.name for mark in getattr(function, "pytestmark", [])}
     }
     return dict(sorted(found.items(), key=lambda pair: hasattr(pair[1], "hypothesis")))
 

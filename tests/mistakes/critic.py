@@ -31,7 +31,7 @@ def mask_inverted(rewards, values, next_values, terminated, *, gamma):
 
 @breaks("td_errors")
 def next_value_not_discounted(rewards, values, next_values, terminated, *, gamma):
-    """Forgets γ."""
+    """Forgets γ, so the value of tomorrow counts like the value of today."""
     return rewards + next_values.masked_fill(terminated, 0) - values
 
 
@@ -115,6 +115,20 @@ def mean_not_removed(values, returns):
 
 
 @breaks("explained_variance")
+def share_that_was_missed(values, returns):
+    """Forgets 1 − …: 0 is perfect, and a better critic looks worse."""
+    return (returns - values).var(correction=0) / returns.var(correction=0)
+
+
+@breaks("explained_variance")
+def zero_where_nothing_varies(values, returns):
+    """Says 0 where there was nothing to explain, which reads as a useless critic."""
+    if returns.numel() == 0 or returns.max() == returns.min():
+        return torch.zeros((), dtype=returns.dtype)
+    return 1 - (returns - values).var(correction=0) / returns.var(correction=0)
+
+
+@breaks("explained_variance")
 def divided_by_the_critics_spread(values, returns):
     """Divides by Var(V): a constant critic gives minus infinity instead of 0."""
     return 1 - (returns - values).var(correction=0) / values.var(correction=0)
@@ -168,6 +182,13 @@ def running_episodes_counted(rewards, terminated, truncated, *, gamma):
 def later_termination_believed(rewards, terminated, truncated, *, gamma):
     """Looks past a truncation: the end it finds belongs to another episode."""
     rule = {"last row": torch.zeros_like, "step": lambda ends, cut, later: ends | later}
+    return look_back(rewards, terminated, truncated, gamma, rule)
+
+
+@breaks("known_returns")
+def truncation_wins_over_termination(rewards, terminated, truncated, *, gamma):
+    """Does not know the return of an episode that reached its end as the time ran out."""
+    rule = {"last row": torch.zeros_like, "step": lambda ends, cut, later: (ends | later) & ~cut}
     return look_back(rewards, terminated, truncated, gamma, rule)
 
 

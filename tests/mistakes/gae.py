@@ -7,11 +7,11 @@ from mistakes import new_catalogue
 MISTAKES, breaks = new_catalogue()
 
 
-def recursion(errors, carried):
-    """The backward sum with a factor of one's own in front of the future."""
+def recursion(errors, weight, stopped):
+    """The backward sum with a weight of one's own, and stops of one's own."""
     advantages, following = torch.empty_like(errors), torch.zeros_like(errors[0])
     for t in reversed(range(len(errors))):
-        following = errors[t] + carried[t] * following
+        following = errors[t] + weight * following.masked_fill(stopped[t], 0)
         advantages[t] = following
     return advantages
 
@@ -26,14 +26,14 @@ def flags_merged(rewards, values, next_values, terminated, truncated, *, gamma, 
     """Treats truncation as termination: the future of a cut episode is worth 0."""
     ended = terminated | truncated
     errors = rewards + gamma * next_values.masked_fill(ended, 0) - values
-    return recursion(errors, gamma * gae_lambda * ~ended)
+    return recursion(errors, gamma * gae_lambda, ended)
 
 
 @breaks("compute_gae")
 def truncated_ignored(rewards, values, next_values, terminated, truncated, *, gamma, gae_lambda):
     """Has the right next values, but the sum runs on into the next episode."""
     errors = rewards + gamma * next_values.masked_fill(terminated, 0) - values
-    return recursion(errors, gamma * gae_lambda * ~terminated)
+    return recursion(errors, gamma * gae_lambda, terminated)
 
 
 @breaks("compute_gae")
@@ -43,7 +43,7 @@ def truncated_ignored_after_the_reset(
     """Sums on into the next episode, whose first state it takes for the last one of this."""
     following = after_the_reset(values, next_values)
     errors = rewards + gamma * following.masked_fill(terminated, 0) - values
-    return recursion(errors, gamma * gae_lambda * ~terminated)
+    return recursion(errors, gamma * gae_lambda, terminated)
 
 
 @breaks("compute_gae")
@@ -53,7 +53,7 @@ def next_value_after_the_reset(
     """Stops the sum at a truncation, but asks the critic about the next episode's first state."""
     following = after_the_reset(values, next_values)
     errors = rewards + gamma * following.masked_fill(terminated, 0) - values
-    return recursion(errors, gamma * gae_lambda * ~(terminated | truncated))
+    return recursion(errors, gamma * gae_lambda, terminated | truncated)
 
 
 @breaks("compute_gae")
@@ -65,21 +65,21 @@ def flags_late_by_one(rewards, values, next_values, terminated, truncated, *, ga
 
     following = after_the_reset(values, next_values)
     errors = rewards + gamma * following.masked_fill(late(terminated), 0) - values
-    return recursion(errors, gamma * gae_lambda * ~late(terminated | truncated))
+    return recursion(errors, gamma * gae_lambda, late(terminated | truncated))
 
 
 @breaks("compute_gae")
 def trace_not_reset(rewards, values, next_values, terminated, truncated, *, gamma, gae_lambda):
     """Has every TD error right and lets the sum run through every end."""
     errors = rewards + gamma * next_values.masked_fill(terminated, 0) - values
-    return recursion(errors, torch.full_like(errors, gamma * gae_lambda))
+    return recursion(errors, gamma * gae_lambda, torch.zeros_like(terminated))
 
 
 @breaks("compute_gae")
 def missing_parenthesis(rewards, values, next_values, terminated, truncated, *, gamma, gae_lambda):
     """Weights δ_{t+l} by γ·λˡ instead of (γλ)ˡ: at λ = 0 it gives γ·δ."""
     errors = rewards + gamma * next_values.masked_fill(terminated, 0) - values
-    return gamma * recursion(errors, gae_lambda * ~(terminated | truncated))
+    return gamma * recursion(errors, gae_lambda, terminated | truncated)
 
 
 @breaks("compute_gae")
@@ -89,7 +89,7 @@ def no_bootstrap_at_the_last_row(
     """Takes the end of the rollout for the end of the world."""
     known = torch.cat([next_values[:-1], torch.zeros_like(next_values[-1:])])
     errors = rewards + gamma * known.masked_fill(terminated, 0) - values
-    return recursion(errors, gamma * gae_lambda * ~(terminated | truncated))
+    return recursion(errors, gamma * gae_lambda, terminated | truncated)
 
 
 @breaks("compute_gae")
@@ -98,7 +98,7 @@ def bootstrap_kept_at_termination(
 ):
     """Stops the sum at a final state but counts a future behind it."""
     errors = rewards + gamma * next_values - values
-    return recursion(errors, gamma * gae_lambda * ~(terminated | truncated))
+    return recursion(errors, gamma * gae_lambda, terminated | truncated)
 
 
 @breaks("compute_gae")
@@ -108,29 +108,29 @@ def inputs_changed_in_place(
     """Builds the TD errors inside `rewards`: right once, wrong when called again."""
     rewards += gamma * next_values.masked_fill(terminated, 0)
     rewards -= values
-    return recursion(rewards, gamma * gae_lambda * ~(terminated | truncated))
+    return recursion(rewards, gamma * gae_lambda, terminated | truncated)
 
 
 @breaks("compute_gae")
 def mask_as_a_factor(rewards, values, next_values, terminated, truncated, *, gamma, gae_lambda):
     """Multiplies by the flag: a NaN behind a final state survives, since 0·NaN is NaN."""
     errors = rewards + gamma * next_values * ~terminated - values
-    return recursion(errors, gamma * gae_lambda * ~(terminated | truncated))
+    return recursion(errors, gamma * gae_lambda, terminated | truncated)
 
 
 @breaks("compute_gae")
 def flattened_too_early(rewards, values, next_values, terminated, truncated, *, gamma, gae_lambda):
     """Runs through [T, N] as one long column: each environment hears of its neighbour's future."""
     errors = rewards + gamma * next_values.masked_fill(terminated, 0) - values
-    carried = gamma * gae_lambda * ~(terminated | truncated)
-    return recursion(errors.reshape(-1, 1), carried.reshape(-1, 1)).reshape(errors.shape)
+    ended = (terminated | truncated).reshape(-1, 1)
+    return recursion(errors.reshape(-1, 1), gamma * gae_lambda, ended).reshape(errors.shape)
 
 
 @breaks("compute_gae")
 def whitened_inside(rewards, values, next_values, terminated, truncated, *, gamma, gae_lambda):
     """Normalises before anyone could add the values back: the critic's targets lose their unit."""
     errors = rewards + gamma * next_values.masked_fill(terminated, 0) - values
-    advantages = recursion(errors, gamma * gae_lambda * ~(terminated | truncated))
+    advantages = recursion(errors, gamma * gae_lambda, terminated | truncated)
     return (advantages - advantages.mean()) / (advantages.std(correction=0) + 1e-8)
 
 
@@ -140,7 +140,7 @@ def truncation_wins_over_termination(
 ):
     """Bootstraps where a step was both terminated and truncated."""
     errors = rewards + gamma * next_values.masked_fill(terminated & ~truncated, 0) - values
-    return recursion(errors, gamma * gae_lambda * ~(terminated | truncated))
+    return recursion(errors, gamma * gae_lambda, terminated | truncated)
 
 
 @breaks("bootstrapped_returns")
@@ -170,7 +170,8 @@ def returns_end_at_the_last_row(rewards, terminated, truncated, next_values, *, 
     known = torch.cat([next_values[:-1], torch.zeros_like(next_values[-1:])])
     return recursion(
         rewards + gamma * known.masked_fill(~truncated | terminated, 0),
-        gamma * ~(terminated | truncated),
+        gamma,
+        terminated | truncated,
     )
 
 

@@ -73,6 +73,13 @@ def k3_sign_turned(log_probs, log_probs_old, *, estimator, mask=None):
 
 
 @breaks("approximate_kl")
+def k3_without_minus_one(log_probs, log_probs_old, *, estimator, mask=None):
+    """Forgets the −1 of k3: equal policies seem one nat apart."""
+    constant = 1 if estimator == "k3" else 0
+    return estimate(log_probs - log_probs_old, estimator, mask) + constant
+
+
+@breaks("approximate_kl")
 def k1_sign_turned(log_probs, log_probs_old, *, estimator, mask=None):
     """Averages log π − log π_old: the number falls as the policies part."""
     if estimator == "k1":

@@ -7,11 +7,11 @@ from mistakes import new_catalogue
 MISTAKES, breaks = new_catalogue()
 
 
-def accumulate(rewards, carried):
-    """The recursion with a factor of one's own in front of the future."""
+def accumulate(rewards, gamma, stopped):
+    """The backward sum with stops of one's own."""
     returns, following = torch.empty_like(rewards), torch.zeros_like(rewards[0])
     for t in reversed(range(len(rewards))):
-        following = rewards[t] + carried[t] * following
+        following = rewards[t] + gamma * following.masked_fill(stopped[t], 0)
         returns[t] = following
     return returns
 
@@ -25,7 +25,7 @@ def refuse_running(ended):
 def full_return(rewards, ended, *, gamma):
     """Gives every step its episode's whole return: rewards from before the action count too."""
     refuse_running(ended)
-    returns = accumulate(rewards, gamma * ~ended)
+    returns = accumulate(rewards, gamma, ended)
     for t in range(1, len(rewards)):
         returns[t] = torch.where(ended[t - 1], returns[t], returns[t - 1])
     return returns
@@ -37,7 +37,7 @@ def rewards_so_far(rewards, ended, *, gamma):
     refuse_running(ended)
     returns = rewards.clone()
     for t in range(1, len(rewards)):
-        returns[t] = rewards[t] + gamma * ~ended[t - 1] * returns[t - 1]
+        returns[t] = rewards[t] + gamma * returns[t - 1].masked_fill(ended[t - 1], 0)
     return returns
 
 
@@ -45,14 +45,14 @@ def rewards_so_far(rewards, ended, *, gamma):
 def not_reset_at_an_end(rewards, ended, *, gamma):
     """Lets the sum run on into the next episode."""
     refuse_running(ended)
-    return accumulate(rewards, torch.full_like(rewards, gamma))
+    return accumulate(rewards, gamma, torch.zeros_like(ended))
 
 
 @breaks("rewards_to_go")
 def discount_off_by_one(rewards, ended, *, gamma):
     """Discounts the reward that an action earns at once: γᵏ⁺¹ where γᵏ belongs."""
     refuse_running(ended)
-    return gamma * accumulate(rewards, gamma * ~ended)
+    return gamma * accumulate(rewards, gamma, ended)
 
 
 @breaks("rewards_to_go")
@@ -62,7 +62,7 @@ def discounted_from_the_start(rewards, ended, *, gamma):
     age = torch.zeros_like(rewards)
     for t in range(1, len(rewards)):
         age[t] = (age[t - 1] + 1) * ~ended[t - 1]
-    return gamma**age * accumulate(rewards, gamma * ~ended)
+    return gamma**age * accumulate(rewards, gamma, ended)
 
 
 @breaks("rewards_to_go")
@@ -70,13 +70,13 @@ def flag_late_by_one(rewards, ended, *, gamma):
     """Reads the flag of the row before: the first reward of the next episode leaks in."""
     refuse_running(ended)
     late = torch.cat([torch.zeros_like(ended[:1]), ended[:-1]])
-    return accumulate(rewards, gamma * ~late)
+    return accumulate(rewards, gamma, late)
 
 
 @breaks("rewards_to_go")
 def running_episodes_accepted(rewards, ended, *, gamma):
     """Sums what it has of an episode that still runs, as if nothing more would come."""
-    return accumulate(rewards, gamma * ~ended)
+    return accumulate(rewards, gamma, ended)
 
 
 @breaks("reinforce_loss")
