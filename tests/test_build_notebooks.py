@@ -159,6 +159,23 @@ def test_the_working_folder_is_the_notebooks(tmp_path):
     assert stored.cells[1].outputs[0].text == "notebooks\n"
 
 
+def test_settings_of_the_user_do_not_reach_a_notebook(tmp_path, monkeypatch):
+    write(tmp_path, "mpl/matplotlibrc", "axes.facecolor: red\n")
+    write(tmp_path, "ipython/profile_default/startup/00.py", "print('started')\n")
+    monkeypatch.setenv("MPLCONFIGDIR", str(tmp_path / "mpl"))
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    monkeypatch.setenv("MPLBACKEND", "svg")
+    look = (
+        "\n# %%\nimport matplotlib\nprint(matplotlib.rcParams['axes.facecolor'])\n"
+        "print('inline' in matplotlib.get_backend())\n"
+        "print(get_ipython().ipython_dir.endswith('ipython'))\n"
+    )
+    target = lesson_from(tmp_path, markdown("# T") + look)
+    builder.build(target, tmp_path, run=True, timeout=60)
+    stored = nbformat.read(tmp_path / target.path, as_version=4)
+    assert stored.cells[1].outputs[0].text == "white\nTrue\nFalse\n"
+
+
 def test_a_failing_cell_fails_the_build_and_leaves_the_old_notebook(project, capsys):
     before = (project / "notebooks/01_reinforce.ipynb").read_bytes()
     lesson_from(project, LESSON + "\n# %%\n1 / 0\n")
