@@ -168,8 +168,7 @@ def test_a_step_both_terminated_and_truncated_is_terminated(compute_gae):
     )
 
 
-@pytest.mark.parametrize("flag", ["terminated", "truncated"])
-def test_nothing_after_an_end_matters(flag, compute_gae):
+def nothing_after_an_end_matters(compute_gae, flag):
     end, shape = 3, (7, 1)
     rollout = draw(2, *shape)
     rollout["terminated"][:], rollout["truncated"][:] = False, False
@@ -185,11 +184,11 @@ def test_nothing_after_an_end_matters(flag, compute_gae):
 
 
 def test_nothing_after_a_truncation_matters(compute_gae):
-    test_nothing_after_an_end_matters("truncated", compute_gae)
+    nothing_after_an_end_matters(compute_gae, "truncated")
 
 
 def test_nothing_after_a_termination_matters_not_even_nan(compute_gae):
-    test_nothing_after_an_end_matters("terminated", compute_gae)
+    nothing_after_an_end_matters(compute_gae, "terminated")
 
 
 def test_an_episode_may_be_scored_alone(compute_gae):

@@ -102,7 +102,7 @@ def ask_sb3_for_gae(rollout: Tensors) -> Tensors:
 
 
 def ask_torchrl_for_gae(rollout: Tensors) -> Tensors:
-    """Ask torchrl's plain loop in float64: time second last, a last axis of 1, two flags."""
+    """Ask torchrl's plain loop on float64: time second last, a last axis of 1, two flags."""
     functional = importlib.import_module("torchrl.objectives.value.functional")
     wide = {
         name: table.T.unsqueeze(-1).to(torch.float64 if table.is_floating_point() else torch.bool)
@@ -121,7 +121,7 @@ def ask_torchrl_for_gae(rollout: Tensors) -> Tensors:
 
 
 def ask_torchrl_for_the_clip(choices: Tensors) -> Tensors:
-    """Ask torchrl's ClipPPOLoss about a policy that hands its logits through; loss, slope, diagnostics."""
+    """Ask torchrl's ClipPPOLoss, of a policy that hands its logits through."""
     objectives = importlib.import_module("torchrl.objectives")
     modules = importlib.import_module("torchrl.modules")
     nn = importlib.import_module("tensordict.nn")

@@ -119,6 +119,19 @@ def mask_as_a_factor(rewards, values, next_values, terminated, truncated, *, gam
 
 
 @breaks("compute_gae")
+def weights_in_single_precision(
+    rewards, values, next_values, terminated, truncated, *, gamma, gae_lambda
+):
+    """Multiplies a number by a mask, which is float32: float64 rewards lose half their digits."""
+    errors = rewards + gamma * next_values.masked_fill(terminated, 0) - values
+    carried = gamma * gae_lambda * ~(terminated | truncated)
+    advantages = errors.clone()
+    for t in reversed(range(len(errors) - 1)):
+        advantages[t] += carried[t] * advantages[t + 1]
+    return advantages
+
+
+@breaks("compute_gae")
 def flattened_too_early(rewards, values, next_values, terminated, truncated, *, gamma, gae_lambda):
     """Runs through [T, N] as one long column: each environment hears of its neighbour's future."""
     errors = rewards + gamma * next_values.masked_fill(terminated, 0) - values
