@@ -44,6 +44,9 @@ right_gradient_step = under_test(clipped_gradient_step)
 right_minibatches = under_test(shuffled_minibatches)
 right_networks = under_test(make_networks)
 
+# Learning tests run on one seed, and on two more with --full.
+SEEDS = [1, pytest.param(2, marks=pytest.mark.full), pytest.param(3, marks=pytest.mark.full)]
+
 TINY = PPOConfig(
     total_steps=32 * 5,
     num_envs=4,
@@ -416,7 +419,7 @@ LEARNER = PPOConfig(
 )
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", PROBES)
 def test_a_probe_is_learned(name, seed):
     # 40 iterations; over seeds 1 to 3 the largest error of a value was below 0.01, and the smallest
@@ -562,7 +565,7 @@ ENDLESS = PPOConfig(
 )
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_wrong_part_is_used_and_its_effect_is_seen(seed):
     # Reward 1 for ever, gamma 0.9: V = 1 / (1 − 0.9) = 10. Watched for 5 steps at a time, and the
     # cut taken for an end, an episode is worth 1 to 4.1, and the critic cannot tell where it is.

@@ -206,9 +206,15 @@ def check_fits(slot: str, function: Any) -> None:
         ) from None
 
 
-@lru_cache(maxsize=256)
 def keywords_of(function: Any) -> frozenset[str] | None:
     """The names that may be given by keyword, or None if any may."""
+    if getattr(function, "__hash__", None) is None:  # a dataclass with `eq`, for instance
+        return _keywords_of.__wrapped__(function)
+    return _keywords_of(function)
+
+
+@lru_cache(maxsize=256)
+def _keywords_of(function: Any) -> frozenset[str] | None:
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:
