@@ -107,7 +107,6 @@ def test_hidden_sizes_are_a_tuple_of_integers():
     [
         {"gamma": 0.0, "gae_lambda": 0.0, "final_learning_rate": 0.0},
         {"gamma": 1.0, "gae_lambda": 1.0, "final_learning_rate": 1.0},
-        {"gamma": 1, "learning_rate": 1},
         {"num_envs": 1, "num_steps": 1, "num_minibatches": 1, "num_epochs": 1, "total_steps": 1},
         {"num_minibatches": 2048, "total_steps": 2048},
         {"seed": 0, "value_coef": 0.0, "entropy_coef": 0.0, "hidden_sizes": ()},
@@ -116,6 +115,11 @@ def test_hidden_sizes_are_a_tuple_of_integers():
 )
 def test_the_edges_of_the_ranges_are_allowed(settings):
     assert dataclasses.asdict(PPOConfig(**settings)).items() >= settings.items()
+
+
+@pytest.mark.messages  # no message, but beartype takes no int for a float
+def test_an_integer_may_stand_for_a_number():
+    assert PPOConfig(gamma=1, learning_rate=1).learning_rate_at(0) == 1
 
 
 def test_settings_cannot_be_changed_afterwards():
