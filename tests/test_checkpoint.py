@@ -359,8 +359,16 @@ def test_a_folder_is_refused_and_left_as_it_is(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["kept"]
 
 
-def test_a_checkpoint_of_other_environments_is_refused(path):
-    save_at(path, 1, envs=make_envs("CartPole-v1", 4))
-    acrobots = make_envs("Acrobot-v1", 4)
-    with pytest.raises((ValueError, RuntimeError), match=r"size mismatch|saved state"):
-        train(CONFIG, envs=acrobots, resume=path)
+@pytest.mark.parametrize(
+    ("saved", "resumed", "problem"),
+    [
+        ("CartPole-v1", "Acrobot-v1", "that of other networks"),
+        ("MountainCar-v0", "Acrobot-v1", "that of other networks"),
+        ("both", "two_step_discount", "the saved state is that of 4 environments"),
+    ],
+)
+def test_a_checkpoint_of_other_environments_is_refused(saved, resumed, problem, path):
+    # The config names another environment than the one that is passed in, so it cannot tell.
+    save_at(path, 1, envs=make(saved))
+    with pytest.raises(ValueError, match=problem):
+        train(CONFIG, envs=make(resumed), resume=path)

@@ -1,13 +1,14 @@
 """Environments against scripts: what a step reached, before any reset, in every autoreset mode."""
 
 import re
+from itertools import pairwise
 
 import gymnasium
 import numpy as np
 import pytest
 import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import NormalizeReward
 from toy_envs import (
     MODES,
@@ -141,6 +142,34 @@ def test_observations_are_copies(mode):
     pairs = zip(reached, (step.next_observations for step in steps), strict=True)
     assert all(torch.equal(a, b) for a, b in pairs)
     assert not torch.equal(observations[0], observations[-1])
+
+
+def test_valid_rows_of_gymnasiums_own_batched_environment_are_the_steps_of_its_episodes():
+    # Its mode is NEXT_STEP unless one says otherwise, and it has no environments inside.
+    inner = gymnasium.make_vec("CartPole-v1", 3, vectorization_mode="vector_entry_point")
+    envs = GymEnvs(inner)
+    assert envs.autoreset_mode is AutoresetMode.NEXT_STEP
+    observations, steps = play(envs, num_steps=60)
+    for n in range(3):
+        ends = [t for t, step in enumerate(steps) if (step.terminated | step.truncated)[n]]
+        assert len(ends) >= 3
+        for end, next_end in pairwise(ends):
+            assert not steps[end + 1].valid[n]
+            # A new episode begins within 0.05 of the origin, and every step of it earns 1.
+            assert observations[end + 2][n].abs().max() <= 0.05
+            rows = steps[end + 1 : next_end + 1]
+            assert sum(step.rewards[n].item() for step in rows if step.valid[n]) == len(rows) - 1
+
+
+@pytest.mark.full
+def test_environments_in_processes_of_their_own_tell_the_same_story():
+    makers = [lambda: gymnasium.make("CartPole-v1")] * 2
+    here = GymEnvs(SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP))
+    there = GymEnvs(AsyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP))
+    first, second = play(here, 40, seed=3), play(there, 40, seed=3)
+    there.envs.close()
+    for a, b in zip(first[1], second[1], strict=True):
+        assert all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
 
 
 def test_dtypes_are_those_of_the_protocol():
@@ -397,6 +426,19 @@ def test_a_saved_probe_goes_on_bit_by_bit(name):
     for row in actions:
         pair = original.step(row), restored.step(row)
         assert all(torch.equal(a, b) for a, b in zip(*pair, strict=True))
+
+
+@pytest.mark.messages
+def test_the_state_of_another_probe_is_refused():
+    saved, cartpoles = Probe("both", 4).state_dict(), make_envs("CartPole-v1", 2)
+    expected = "Make the same environments as in the saved run."
+    assert refusal(Probe("two_step_discount", 2).load_state_dict, saved) == (
+        "the saved state is that of 4 environments (both); expected that of 2 environments "
+        f"(two_step_discount). {expected}"
+    )
+    cartpoles.reset(0)
+    assert refusal(Probe("both", 2).load_state_dict, cartpoles.state_dict()).endswith(expected)
+    assert refusal(cartpoles.load_state_dict, saved).startswith("the saved state is that of 0")
 
 
 def test_the_questions_of_the_probes_are_questions():

@@ -146,13 +146,25 @@ class Probe:
     def state_dict(self) -> dict[str, Any]:
         """Everything that is needed to go on exactly here."""
         return {
+            "probe": self.name,
             "generator": self._generator.get_state(),
             "elapsed": self._elapsed.clone(),
             "observations": self._observations.clone(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Go on where `state_dict` was taken.
+
+        Raises:
+            ValueError: if the state is that of another probe, or of another number of copies.
+        """
+        saved = state.get("probe"), len(state.get("elapsed", []))
+        if saved != (self.name, self.num_envs):
+            raise ValueError(
+                f"the saved state is that of {saved[1]} environments ({saved[0]}); expected that "
+                f"of {self.num_envs} environments ({self.name}). Make the same environments as in "
+                "the saved run."
+            )
         self._generator.set_state(state["generator"])
         self._elapsed = state["elapsed"].clone()
         self._observations = state["observations"].clone()
