@@ -55,6 +55,11 @@ def finite_mdp(seed: int) -> MDP:
     return oracles.random_mdp(seed, num_states=5, num_actions=2, num_observations=3, finite=True)
 
 
+def loop() -> MDP:
+    """One state that pays 1 for ever."""
+    return MDP("loop", float64([[1]]), float64([1]), float64(1), torch.arange(1))
+
+
 def endless_mdp(seed: int) -> MDP:
     """May visit states for ever, though every step ends it with probability 0.1 or more."""
     return oracles.random_mdp(seed, num_states=6, num_actions=3, num_observations=4, finite=False)
@@ -351,6 +356,10 @@ def test_batch_of_policies_is_solved_at_once():
 
 def test_gradients_leave_the_logits_alone():
     mdp = two_state()
+    plain = zeros(mdp)
+    policy_gradient(mdp, plain, gamma=0.9)
+    usual_update(mdp, plain, gamma=0.9)
+    assert not plain.requires_grad
     logits = oracles.random_logits(mdp, seed=1).requires_grad_()
     before = logits.detach().clone()
     with torch.no_grad():  # the caller's mode does not matter
@@ -421,6 +430,19 @@ def test_padding_after_the_end_is_blank():
     goes_on = ~listed.terminated[:-1]
     assert torch.equal(listed.next_states[:-1][goes_on], listed.states[1:][goes_on])
     assert (listed.next_states[listed.terminated] == 0).all()
+
+
+def test_rounding_in_a_row_does_not_end_an_episode():
+    row = float64(0, 0.5, 0.25, 0.25 - 2**-53)
+    assert row.sum() < 1  # by the smallest step that float64 knows there
+    transitions = torch.zeros(4, 1, 4, dtype=torch.float64)
+    transitions[0, 0] = row
+    mdp = MDP(
+        "rounded", transitions, float64([0], [0], [0], [0]), float64(1, 0, 0, 0), torch.arange(4)
+    )
+    listed = enumerate_trajectories(mdp, uniform(mdp))
+    assert listed.valid.all()
+    assert listed.states[1].tolist() == [1, 2, 3]
 
 
 def test_order_of_trajectories_does_not_depend_on_the_policy():
@@ -584,27 +606,24 @@ def test_gamma_outside_the_unit_interval_is_refused():
 
 @pytest.mark.messages
 def test_episodes_that_never_end_are_refused_at_gamma_one():
-    loop = MDP("loop", torch.ones(1, 1, 1).double(), float64([1]), float64(1), torch.arange(1))
-    policy = float64([1])
-    assert_close(expected_return(loop, policy, gamma=0.9).item(), 10.0, **EXACT)  # 1/(1 − 0.9)
+    endless, policy = loop(), float64([1])
+    assert_close(expected_return(endless, policy, gamma=0.9).item(), 10.0, **EXACT)  # 1/(1 − 0.9)
     expected = (
         "in loop the policy never ends the episode from state 0; expected that every state can "
         "end at gamma 1. Choose gamma below 1, or unroll."
     )
     generator = torch.Generator()
-    assert refused(lambda: expected_return(loop, policy, gamma=1.0)) == expected
-    assert refused(lambda: usual_update(loop, float64([0]), gamma=0.9)) == expected
-    assert (
-        refused(lambda: sample_trajectories(loop, policy, num_trajectories=1, generator=generator))
-        == expected
-    )
+    assert refused(lambda: expected_return(endless, policy, gamma=1.0)) == expected
+    assert refused(lambda: usual_update(endless, float64([0]), gamma=0.9)) == expected
+    draw = {"num_trajectories": 1, "generator": generator}
+    assert refused(lambda: sample_trajectories(endless, policy, **draw)) == expected
 
 
 @pytest.mark.messages
 def test_endless_or_too_many_trajectories_are_refused():
     walk = random_walk(3, noise=0.1)
     long = unroll(random_walk(9, noise=0.1), horizon=15)
-    for mdp, name in [(walk, "random walk"), (long, "random walk, 15 steps")]:
+    for mdp, name in [(walk, "random walk"), (long, "random walk, 15 steps"), (loop(), "loop")]:
         message = refused(lambda mdp=mdp: enumerate_trajectories(mdp, uniform(mdp)))
         assert message == (
             f"{name} has endless or more than {MAX_TRAJECTORIES} trajectories; expected few and "
