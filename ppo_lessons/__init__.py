@@ -1,7 +1,8 @@
 """Learn PPO: the small tested package behind the notebooks.
 
 Importing it loads no heavy library. The helpers of the notebooks are found here and loaded at
-their first use: `setup, budget, show, show_source, predict, compare, quiz`.
+their first use: `setup, budget, show, show_source,
+Watch, predict, compare, quiz`.
 """
 
 from importlib import import_module
@@ -18,7 +19,7 @@ from ppo_lessons.lessons import (
 )
 
 if TYPE_CHECKING:
-    from ppo_lessons.notebook import budget, setup, show, show_source
+    from ppo_lessons.notebook import Watch, budget, setup, show, show_source
     from ppo_lessons.progress import compare, predict, quiz
 
 __version__ = "0.1.0"
@@ -28,6 +29,7 @@ __all__ = [
     "ROUTES",
     "Lesson",
     "Route",
+    "Watch",
     "budget",
     "compare",
     "find_lesson",
@@ -41,6 +43,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Watch": "notebook",
     "budget": "notebook",
     "setup": "notebook",
     "show": "notebook",

@@ -1,7 +1,8 @@
 """What does every notebook need at its first cell, and how does it show things?
 
 `setup` checks the environment, `budget` picks a run's size, `show` displays a figure with a
-sentence that stands for it, `show_source` shows the package's own code instead of a copy.
+sentence that stands for it, `show_source` shows the package's own code instead of a copy, `Watch`
+shows a run while it trains.
 """
 
 import base64
@@ -12,7 +13,8 @@ import os
 import platform
 import sys
 import textwrap
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -346,6 +348,73 @@ def show(figure: SupportsSavefig, *, alt: str) -> None:
     png = base64.b64encode(buffer.getvalue()).decode("ascii")
     _display_bundle(
         {"image/png": png, "text/plain": sentence}, metadata={"image/png": {"alt": sentence}}
+    )
+
+
+class Watch:
+    """Show a run while it trains, in one line that moves: `train(config, on_iteration=Watch())`.
+
+    The line is drawn at most ten times a second, so that watching costs nothing.
+
+    Args:
+        seconds: shortest time between two drawings.
+    """
+
+    def __init__(self, *, seconds: float = 0.1):
+        self.seconds = seconds
+        self._began = self._drawn = time.perf_counter()
+        self._first_step = 0
+        self._handle: Any = None
+
+    def __call__(self, state: Any) -> None:
+        """Draw the newest row of a run, a `TrainState`, if it is time."""
+        row = state.history.rows[-1]
+        now = time.perf_counter()
+        last = state.iteration >= state.config.num_iterations
+        if self._handle is None:
+            self._first_step = row["env_steps"] - state.config.batch_size
+        elif now - self._drawn < self.seconds and not last:
+            return
+        self._drawn = now
+        speed = (row["env_steps"] - self._first_step) / max(now - self._began, 1e-9)
+        total = state.config.num_iterations * state.config.batch_size
+        self._draw(progress_line(row, total=total, speed=speed))
+
+    def _draw(self, line: str) -> None:
+        if not _in_notebook():
+            print(line)
+            self._handle = line
+            return
+        from IPython.display import display
+
+        bundle = {
+            "text/plain": line,
+            "text/html": f'<pre style="font-family: monospace">{escape(line)}</pre>',
+        }
+        if self._handle is None:
+            self._handle = display(bundle, raw=True, display_id=True)
+        else:
+            self._handle.update(bundle, raw=True)
+
+
+def progress_line(row: Mapping[str, Any], *, total: int, speed: float) -> str:
+    """Say in one line where a run stands.
+
+    Args:
+        row: the newest row of its history.
+        total: environment steps of the whole run.
+        speed: environment steps per second so far.
+
+    Returns:
+        A bar, the share that is done, return, KL, speed and the time left.
+    """
+    share = row["env_steps"] / total
+    full = round(24 * share)
+    reward = "—" if row["episode_return"] is None else f"{row['episode_return']:.0f}"
+    left = (total - row["env_steps"]) / max(speed, 1e-9)
+    return (
+        f"{'█' * full}{'░' * (24 - full)} {share:4.0%}   return {reward:>4}   "
+        f"kl_k3 {row['kl_k3']:.4f}   {speed:,.0f} steps/s   {left:.0f} s left"
     )
 
 

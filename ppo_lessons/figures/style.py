@@ -6,6 +6,7 @@ sign goes with each: a dash, a marker, a label at the line.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -20,7 +21,7 @@ GOAL = "#000000"
 SHADE = "#EDEDED"
 INK = "#222222"
 
-SETTINGS = {
+SETTINGS: Any = {
     "axes.edgecolor": INK,
     "axes.grid": True,
     "axes.labelsize": 10,

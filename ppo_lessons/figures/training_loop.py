@@ -21,7 +21,7 @@ from ppo_lessons.figures.style import (
     style,
 )
 
-Series = Sequence[float | None]
+Series = Sequence[float | None]  # None: could not be computed
 
 STAGES = (
     ("collect", "the policy acts,\nwhat happened is kept", "→ Rollout [T, N]"),
@@ -194,10 +194,10 @@ def seeds(runs: Sequence[tuple[Series, Series]], *, goal: float) -> Figure:
         picture = figure(7, 3.4)
         axes = picture.subplots()
         for steps, returns in runs:
-            axes.plot(steps, _gaps(returns), color=NEW_POLICY, linewidth=0.8, alpha=0.5)
+            axes.plot(_gaps(steps), _gaps(returns), color=NEW_POLICY, linewidth=0.8, alpha=0.5)
         table = np.array([_gaps(returns) for _, returns in runs])
         middle = np.median(table, axis=0)
-        axes.plot(runs[0][0], middle, color=NEW_POLICY, linewidth=2.6)
+        axes.plot(_gaps(runs[0][0]), middle, color=NEW_POLICY, linewidth=2.6)
         axes.axhline(goal, color=GOAL, linestyle="--", linewidth=1)
         axes.annotate(
             f"solved: {goal:g}", (0, goal), xytext=(4, 4), textcoords="offset points", fontsize=9

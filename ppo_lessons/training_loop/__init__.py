@@ -21,7 +21,7 @@ from ppo_lessons.training_loop.parts import (
     use_all_epochs,
 )
 from ppo_lessons.training_loop.presets import PRESETS, Preset
-from ppo_lessons.training_loop.train import TrainState, score, train
+from ppo_lessons.training_loop.train import TrainState, iterate, score, train
 from ppo_lessons.training_loop.update import minibatch_loss, update
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "clipped_gradient_step",
     "config_of",
     "evaluate",
+    "iterate",
     "make_optimizer",
     "minibatch_loss",
     "ppo_loss",

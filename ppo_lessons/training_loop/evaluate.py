@@ -54,7 +54,7 @@ def evaluate(
 @torch.no_grad()
 def record_episode(
     policy: Policy, envs: Envs, *, seed: int, greedy: bool = True, max_steps: int = 100_000
-) -> Shaped[Tensor, "steps *observation"]:
+) -> Shaped[Tensor, " steps *observation"]:
     """Play one episode in the first environment and keep what was observed.
 
     Args:
@@ -80,7 +80,7 @@ def record_episode(
 
 def choose(
     policy: Policy, observations: Tensor, *, greedy: bool, generator: Generator
-) -> Shaped[Tensor, "N *action"]:
+) -> Shaped[Tensor, " N *action"]:
     """The most likely actions, or drawn ones."""
     if greedy:
         return policy.greedy(observations)

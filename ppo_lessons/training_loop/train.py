@@ -166,39 +166,43 @@ def iterate(state: TrainState, parts: Parts) -> None:
     """Go once through the four stages, and write down one row of metrics."""
     began = time.perf_counter()
     state.whole = False
-    config, networks = state.config, state.networks
+    config, networks, generator = state.config, state.networks, state.generator
     learning_rate = config.learning_rate_at(state.iteration)
     for group in state.optimizer.param_groups:
         group["lr"] = learning_rate
 
-    # Collect.
-    rollout, carry = parts.call(
+    # Collect: the policy acts.
+    state.rollout, state.carry = parts.call(
         "collect", state.envs, networks.policy, state.carry,
-        num_steps=config.num_steps, generator=state.generator, out=state.rollout,
+        num_steps=config.num_steps, generator=generator, out=state.rollout,
     )  # fmt: skip
-    # Score.
-    batch = score(rollout, networks, config, parts)
-    # Squeeze.
-    stats = update(networks, state.optimizer, batch, config, parts=parts, generator=state.generator)
-    # Renew: the policy that was just trained collects the next rollout, and this one is history.
-    state.rollout, state.carry, state.batch, state.stats = rollout, carry, batch, stats
+    # Score: the critic is asked once.
+    state.batch = score(state.rollout, networks, config, parts)
+    # Squeeze: K epochs of small steps.
+    state.stats = update(
+        networks, state.optimizer, state.batch, config, parts=parts, generator=generator
+    )
+    # Renew: the policy that was just trained collects the next rollout.
+    seconds = time.perf_counter() - began
+    state.history.rows.append(metrics_row(state, learning_rate) | {"seconds": seconds})
+    state.whole = True
 
+
+def metrics_row(state: Any, learning_rate: float) -> dict[str, Any]:
+    """What is worth keeping of an iteration, under the names of `docs/notation.md`."""
+    config, rollout, stats = state.config, state.rollout, state.stats
     finished = rollout.episode_returns[rollout.ended & rollout.valid]
     state.recent_returns.extend(finished.tolist())
-    state.history.rows.append(
-        {
-            "iteration": state.iteration + 1,
-            "env_steps": state.env_steps + config.batch_size,
-            "episode_return": mean_or_none(state.recent_returns),
-            "num_episodes": len(finished),
-            "learning_rate": learning_rate,
-            "num_epochs": len(stats.kl_k1),
-            **stats.last_epoch(),
-            **explained(rollout, batch, config),
-            "seconds": time.perf_counter() - began,
-        }
-    )
-    state.whole = True
+    return {
+        "iteration": state.iteration + 1,
+        "env_steps": state.env_steps + config.batch_size,
+        "episode_return": mean_or_none(state.recent_returns),
+        "num_episodes": len(finished),
+        "learning_rate": learning_rate,
+        "num_epochs": len(stats.kl_k1),
+        **stats.last_epoch(),
+        **explained(rollout, state.batch, config),
+    }
 
 
 @torch.no_grad()
@@ -258,10 +262,16 @@ def restore(state: TrainState, saved: Mapping[str, Any]) -> None:
     """Put a fresh state where the checkpoint was taken.
 
     Raises:
-        ValueError: if the checkpoint is that of other settings.
+        ValueError: if the checkpoint is that of other settings, networks or environments.
     """
     check_same_run(state.config, saved)
-    state.networks.load_state_dict(saved["networks"])
+    try:
+        state.networks.load_state_dict(saved["networks"])
+    except RuntimeError as error:
+        raise ValueError(
+            f"the checkpoint is that of other networks ({error}); expected those of this run. "
+            "Resume with the environments and the Parts.networks of the saved run."
+        ) from None
     state.optimizer.load_state_dict(deepcopy(saved["optimizer"]))  # Adam writes into it
     state.generator.set_state(saved["generator"])
     state.history.rows = [dict(row) for row in saved["rows"]]

@@ -1,0 +1,1 @@
+"""What the course claims about speed, memory and learning, measured beside a peer in one run."""

@@ -1,0 +1,138 @@
+# %% [markdown]
+# # Start here
+#
+# **Is my set-up fine, and how does this course work?**
+#
+# You are about to build PPO, the algorithm that taught robots to walk and language models to
+# follow instructions. You build it piece by piece: each piece is the answer to a problem that you
+# have seen happen a moment before.
+#
+# You need some Python and some probability. You need no reinforcement learning.
+#
+# Run the cell below: click into it and press Shift + Enter. It ends with a green line if your
+# set-up is fine. If not, it says what is wrong and what to type.
+
+# %% tags=["nbval-ignore-output"]
+from torch import Generator
+
+from ppo_lessons import Watch, budget, compare, predict, quiz, setup, show
+from ppo_lessons.envs import make_envs
+from ppo_lessons.figures.training_loop import poles
+from ppo_lessons.lessons import lesson_table, route_table
+from ppo_lessons.networks import make_networks
+from ppo_lessons.training_loop import PPOConfig, record_episode, train
+
+setup()
+
+# %% [markdown]
+# ## Watch one run
+#
+# A pole stands on a cart. At each moment the agent pushes the cart left or right. It earns 1 for
+# every moment the pole stands, and the game ends when the pole falls, or after 500 moments. That
+# is the environment **CartPole**.
+#
+# At first the agent pushes at random, and the pole stands for about 20 moments. Then PPO trains
+# it for 40,000 moments. How long will the pole stand after that, on average?
+#
+# Write your guess in place of `None`. A wrong guess is worth more than no guess: the surprise is
+# what you will remember.
+
+# %%
+predict("start_here.moments", None, unit="moments")
+
+# %% [markdown]
+# Now train. It takes a few seconds. The line below the cell moves while the agent learns:
+# `return` is the number of moments the pole stood, averaged over the last 100 games.
+
+# %% tags=["nbval-ignore-output"]
+config = PPOConfig(env="CartPole-v1", total_steps=budget(40_960, 16_384))
+history = train(config, on_iteration=Watch())
+
+# %% tags=["nbval-ignore-output"]
+compare("start_here.moments", history["episode_return"][-1], unit="moments")
+
+# %% [markdown]
+# The numbers differ a little from machine to machine. What must hold on every machine is written
+# as a condition, and the cell fails if it does not:
+
+# %%
+first, last = history["episode_return"][0], history["episode_return"][-1]
+assert last > 3 * first
+print("learned: the pole stands more than three times as long")
+
+# %% [markdown]
+# Here is one game of an agent that pushes at random, and one of the agent that you trained.
+
+# %%
+envs = make_envs("CartPole-v1", num_envs=1)
+fresh = make_networks((4,), 2, hidden_sizes=(64, 64), generator=Generator().manual_seed(1))
+before = record_episode(fresh.policy, envs, seed=1, greedy=False)
+after = record_episode(history.networks.policy, envs, seed=1)
+show(
+    poles({"before": before.numpy(), "after": after.numpy()}, every=8),
+    alt="Two strips of frames. Before training the pole tips over and the later frames are empty; "
+    "after training it stands upright in every frame.",
+)
+
+# %% [markdown]
+# ## How the lessons work
+#
+# **Predictions.** Before an experiment you write down what you expect, as you did above. Your
+# guess is kept, and shown beside what came out.
+#
+# **Claims.** When the text says that something holds, the cell below it checks it. Where it
+# matters, a second cell shows a changed claim that fails. You may change any number and look.
+#
+# **Questions.** Each lesson ends with five. Answer by giving the letter as a second argument:
+# `quiz("start_here.claims", "a")`. You are told why your choice is right or wrong.
+
+# %%
+quiz("start_here.claims")
+
+# %% [markdown]
+# **Code.** The lessons call a small package, `ppo_lessons`, and show its source where it matters.
+# What you read is what runs, and it is tested.
+#
+# ## How to stop a run, and how to start over
+#
+# - **Stop:** press the square ■ in the toolbar, or `I` twice outside a cell. Training ends after
+#   the iteration that is under way, and you keep everything it had learned: the history is whole,
+#   and the cells below work with it.
+# - **Run everything:** menu *Run*, *Run All Cells*. Every notebook runs from top to bottom.
+# - **Start the kernel anew:** press `0` twice outside a cell. Your text and answers stay.
+# - **Get a fresh copy of a lesson:** in a terminal, `./course reset 08`. Your old copy is moved
+#   to `my_work/.old`, never deleted.
+# - **Find out what is broken:** `./course doctor`.
+#
+# You are working on your own copies, in the folder `my_work`. Your predictions and answers are in
+# `my_work/progress.json`, on this machine only.
+
+# %% [markdown]
+# ## The map
+#
+# Two problems drive every part of PPO, and they are the thread of the course.
+#
+# 1. **Samples may be dear.** So you reuse them, correct for their age with ratios, and limit the
+#    drift that reuse causes.
+# 2. **The signal is noisy.** So you subtract what a critic expected, and choose how far to trust
+#    it.
+#
+# The lessons, in order. Those marked *planned* are not written yet; their modules may be there.
+
+# %%
+lesson_table(folder="")
+
+# %% [markdown]
+# Three routes lead through them. The times are for reading and running; exercises come on top.
+
+# %%
+route_table()
+
+# %% [markdown]
+# ## Where to go now
+#
+# Open [08 The training loop](08_training_loop.ipynb): it takes PPO apart while it runs. The words
+# that the course uses, each with its symbol and unit, are in [the notation](../docs/notation.md).
+#
+# Reading without a mouse: every picture has a sentence that says what it shows, no meaning is
+# carried by colour alone, and the text grows with Ctrl and +.
