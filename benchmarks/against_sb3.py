@@ -73,6 +73,13 @@ def run_here(name: str) -> None:
     print(json.dumps({"cpu_seconds": seconds, "peak_mib": peak}))
 
 
+def medians(runs: list[dict[str, Any]]) -> dict[str, float]:
+    """Speed and peak memory of some runs."""
+    seconds = statistics.median(run["cpu_seconds"] for run in runs)
+    peak = statistics.median(run["peak_mib"] for run in runs)
+    return {"steps_per_cpu_second": round(STEPS / seconds), "peak_mib": round(peak, 1)}
+
+
 def main() -> None:
     """Measure in turn, print a table, write JSON."""
     parser = argparse.ArgumentParser(description=__doc__)

@@ -37,7 +37,7 @@ def learn(config: PPOConfig, *, goal: float, every: int) -> dict[str, Any]:
         if first_hit or state.iteration % every:
             return
         began = time.process_time()
-        mean = evaluate(state.networks.policy, tests, seed=state.config.seed).mean().item()  # type: ignore[arg-type]
+        mean = evaluate(state.networks.policy, tests, seed=state.config.seed).mean().item()
         testing[0] += time.process_time() - began
         if mean >= goal:
             first_hit.append(state.env_steps)
@@ -45,7 +45,7 @@ def learn(config: PPOConfig, *, goal: float, every: int) -> dict[str, Any]:
     began = time.process_time()
     history = train(config, on_iteration=on_iteration)
     seconds = time.process_time() - began - testing[0]
-    policy: Any = history.networks.policy
+    policy = history.networks.policy
     final = evaluate(policy, tests, seed=10_000 + config.seed)
     sampled = evaluate(policy, tests, seed=10_000 + config.seed, greedy=False)
     return {

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from jaxtyping import Bool, Float, Int, Shaped
-from torch import Tensor, nn
+from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class History:
     """
 
     config: Any
-    networks: nn.Module
+    networks: Any
     rows: list[dict[str, Any]] = field(default_factory=list)
     stopped: str = "finished"
 

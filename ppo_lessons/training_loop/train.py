@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Generator, Tensor, nn
+from torch import Generator, Tensor
 from torch.optim import Optimizer
 
 from ppo_lessons.critic import explained_variance, known_returns
@@ -49,7 +49,7 @@ class TrainState:
 
     config: PPOConfig
     envs: Envs
-    networks: nn.Module
+    networks: Any
     optimizer: Optimizer
     generator: Generator
     carry: Carry
@@ -172,12 +172,12 @@ def iterate(state: TrainState, parts: Parts) -> None:
         group["lr"] = learning_rate
 
     # Collect: the policy acts.
-    state.rollout, state.carry = parts.call(
+    rollout, state.carry = parts.call(
         "collect", state.envs, networks.policy, state.carry,
         num_steps=config.num_steps, generator=generator, out=state.rollout,
     )  # fmt: skip
     # Score: the critic is asked once.
-    state.batch = score(state.rollout, networks, config, parts)
+    state.rollout, state.batch = rollout, score(rollout, networks, config, parts)
     # Squeeze: K epochs of small steps.
     state.stats = update(
         networks, state.optimizer, state.batch, config, parts=parts, generator=generator
