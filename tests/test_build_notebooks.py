@@ -571,6 +571,9 @@ def test_without_execution_a_notebook_has_no_outputs_and_check_asks_for_them(pro
     assert run(project, "build", "reinforce", "--no-execute") == 0
     stored = nbformat.read(project / "notebooks/01_reinforce.ipynb", as_version=4)
     assert all(not cell.get("outputs") for cell in stored.cells)
+    assert "notebooks/01_reinforce.ipynb: written" in capsys.readouterr().out
+    assert run(project, "build", "reinforce", "--no-execute") == 0
+    assert "notebooks/01_reinforce.ipynb: unchanged" in capsys.readouterr().out
     assert run(project, "check") == 1
     assert "not executed" in capsys.readouterr().out
 
