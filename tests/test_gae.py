@@ -380,6 +380,22 @@ def test_lambda_one_plus_values_is_the_bootstrapped_return(
     assert_close(bootstrapped_returns(**rollout, gamma=gamma), returns, **EXACT)
 
 
+@pytest.mark.messages
+def test_bad_input_to_bootstrapped_returns_is_refused(bootstrapped_returns):
+    def summed(gamma=0.9, **changed):
+        facts = {name: table for name, table in WORKED.items() if name != "values"}
+        return bootstrapped_returns(**{**facts, **changed}, gamma=gamma)
+
+    with pytest.raises(ValueError, match=r"truncated has shape \(1, 1\); expected \(4, 1\)"):
+        summed(truncated=flag_column(0))
+    with pytest.raises(TypeError, match=r"truncated has dtype torch.int64; expected torch.bool"):
+        summed(truncated=flag_column(0, 0, 0, 0).long())
+    with pytest.raises(ValueError, match=r"next_values holds nan at index \(3, 0\)"):
+        summed(next_values=column(6, 7, 2, NAN))
+    with pytest.raises(ValueError, match=r"gamma is 2; expected a number in \[0, 1\]"):
+        summed(gamma=2)
+
+
 # --- Normalising ---------------------------------------------------------------------------------
 
 
