@@ -224,6 +224,9 @@ for label, parts in losses.items():
     train(once, parts=parts, on_iteration=states.append)
     drift[label] = states[0].stats.kl_k3.mean(dim=1).tolist()
 
+# %% [markdown]
+# The axis is logarithmic: each line of the grid is ten times as far.
+
 # %%
 show(
     figures.many_epochs(drift),
@@ -299,8 +302,9 @@ show(
 
 # %%
 assert 0.6 < history["entropy"][0] < 0.6932 and history["entropy"][-1] < 0.63
-both = [(r["ev_lambda"], r["ev_monte_carlo"]) for r in history if r["ev_monte_carlo"] is not None]
-assert sum(own > came for own, came in both) > 0.6 * len(both)
+kinds = zip(history["ev_lambda"], history["ev_monte_carlo"], strict=True)
+flattered = [own > came for own, came in kinds if own is not None and came is not None]
+assert sum(flattered) > 0.6 * len(flattered)
 assert max(history["kl_k3"]) < 0.1
 print("entropy falls from ln 2; no iteration moved the policy by 0.1 nats")
 
@@ -319,6 +323,9 @@ predict("training_loop.worst_of_five", None, unit="steps")
 runs = []
 for seed in range(1, 6):
     runs.append(train(replace(budgeted, seed=seed), on_iteration=Watch()))
+
+# %% [markdown]
+# Training is over; now each policy is tested.
 
 # %% tags=["nbval-ignore-output"]
 tests = make_envs("CartPole-v1", num_envs=100)

@@ -163,7 +163,12 @@ def start(config: PPOConfig, envs: Envs | None, parts: Parts) -> TrainState:
 
 
 def iterate(state: TrainState, parts: Parts) -> None:
-    """Go once through the four stages, and write down one row of metrics."""
+    """Go once through the four stages, and write down one row of metrics.
+
+    Args:
+        state: the run; moved on by one iteration.
+        parts: the functions that fill the loop's slots.
+    """
     began = time.perf_counter()
     state.whole = False
     config, networks, generator = state.config, state.networks, state.generator
