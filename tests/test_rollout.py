@@ -1,5 +1,6 @@
 """Rollouts against scripts and against a slow loop over single environments."""
 
+import sys
 from dataclasses import fields, replace
 
 import gymnasium
@@ -7,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode
-from mistakes import mistakes_of, refuses, under_test
+from mistakes import claims_about, mistakes_of, refuses, under_test
 from mistakes.rollout import MISTAKES
 from torch import nn
 from torch.testing import assert_close
@@ -145,6 +146,13 @@ CAUGHT_BY = {
 @pytest.mark.parametrize("mistake", mistakes_of("rollout"), ids=lambda mistake: mistake.name)
 def test_mistake_is_caught(mistake):
     assert refuses(CAUGHT_BY[mistake.name], mistake.breaks, mistake.function)
+
+
+@pytest.mark.parametrize("target", sorted({m.breaks for m in mistakes_of("rollout")}))
+def test_each_claim_refuses_a_mistake(target):
+    functions = [m.function for m in mistakes_of("rollout") if m.breaks == target]
+    for name, claim in claims_about(target, sys.modules[__name__]).items():
+        assert any(refuses(claim, target, function) for function in functions), name
 
 
 @pytest.mark.parametrize("name", ["stale_observations", "next_observations_after_the_reset"])

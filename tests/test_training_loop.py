@@ -2,12 +2,13 @@
 
 import math
 import signal
+import sys
 import threading
 from dataclasses import fields, replace
 
 import pytest
 import torch
-from mistakes import mistakes_of, refuses, under_test
+from mistakes import claims_about, mistakes_of, refuses, under_test
 from mistakes.training_loop import MISTAKES
 from torch import nn
 from torch.optim import SGD
@@ -345,6 +346,13 @@ CAUGHT_BY = {
 @pytest.mark.parametrize("mistake", mistakes_of("training_loop"), ids=lambda mistake: mistake.name)
 def test_mistake_is_caught(mistake):
     assert refuses(CAUGHT_BY[mistake.name], mistake.breaks, mistake.function)
+
+
+@pytest.mark.parametrize("target", sorted({m.breaks for m in mistakes_of("training_loop")}))
+def test_each_claim_refuses_a_mistake(target):
+    functions = [m.function for m in mistakes_of("training_loop") if m.breaks == target]
+    for name, claim in claims_about(target, sys.modules[__name__]).items():
+        assert any(refuses(claim, target, function) for function in functions), name
 
 
 @pytest.mark.parametrize(
