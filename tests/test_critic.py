@@ -69,6 +69,8 @@ def test_bad_input_to_td_errors_is_refused(td_errors):
     ones, alive = torch.ones(2, 1), flag_column(0, 0)
     with pytest.raises(ValueError, match=r"next_values has shape \(1, 1\); expected \(2, 1\)"):
         td_errors(ones, ones, ones[:1], alive, gamma=0.9)
+    with pytest.raises(ValueError, match=r"terminated has shape \(2,\); expected \(2, 1\)"):
+        td_errors(ones, ones, ones, flags(0, 0), gamma=0.9)
     with pytest.raises(TypeError, match=r"terminated has dtype torch.float32; expected torch.bool"):
         td_errors(ones, ones, ones, ones, gamma=0.9)
     with pytest.raises(TypeError, match=r"values has dtype torch.int64"):
