@@ -14,6 +14,7 @@ from ppo_lessons.shapes import (
     check_bool,
     check_finite,
     check_floating,
+    check_has_steps,
     check_positive,
     check_same_shape,
     check_unit_interval,
@@ -51,6 +52,7 @@ def td_errors(
     Source: Schulman et al. 2016 (GAE), section 3, there δ^V_t; the flag follows Pardo et al. 2018.
     """
     check_same_shape(rewards=rewards, values=values, next_values=next_values, terminated=terminated)
+    check_has_steps(rewards=rewards)
     check_floating(rewards=rewards, values=values, next_values=next_values)
     check_bool(terminated=terminated)
     check_unit_interval(gamma=gamma)
@@ -181,6 +183,7 @@ def known_returns(
         TypeError: if a dtype is wrong.
     """
     check_same_shape(rewards=rewards, terminated=terminated, truncated=truncated)
+    check_has_steps(rewards=rewards)
     check_floating(rewards=rewards)
     check_bool(terminated=terminated, truncated=truncated)
     check_finite(rewards=rewards)

@@ -34,7 +34,8 @@ def importance_ratios(
 
     Args:
         log_probs: log π(a | s), with gradient (nats).
-        log_probs_old: log π_old(a | s), written down while sampling (nats).
+        log_probs_old: log π_old(a | s), written down while sampling (nats). A loss detaches it;
+            here gradients flow through both.
 
     Returns:
         The ratios, of the same shape (1 where nothing changed).

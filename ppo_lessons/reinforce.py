@@ -13,6 +13,7 @@ from ppo_lessons.shapes import (
     check_bool,
     check_finite,
     check_floating,
+    check_has_steps,
     check_same_shape,
     check_unit_interval,
 )
@@ -43,6 +44,7 @@ def rewards_to_go(
     Source: Sutton & Barto 2018, eq. 3.8 (their R_{t+1} is our r_t).
     """
     check_same_shape(rewards=rewards, ended=ended)
+    check_has_steps(rewards=rewards)
     check_floating(rewards=rewards)
     check_bool(ended=ended)
     check_finite(rewards=rewards)

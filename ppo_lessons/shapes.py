@@ -78,6 +78,20 @@ def check_bool(**tensors: Tensor | None) -> None:
             )
 
 
+def check_has_steps(**tensors: Tensor) -> None:
+    """Require at least one time step along the first axis.
+
+    Raises:
+        ValueError: if there is none.
+    """
+    for name, tensor in tensors.items():
+        if tensor.ndim == 0 or len(tensor) == 0:
+            raise ValueError(
+                f"{name} has shape {tuple(tensor.shape)}; expected at least one time step along "
+                f"the first axis. Collect some steps first, or unsqueeze {name}."
+            )
+
+
 def check_finite(**tensors: Tensor) -> None:
     """Require finite numbers; on an accelerator the check is left out, since it would wait for it.
 

@@ -133,7 +133,8 @@ class History:
         config: the settings of the run.
         rows: a dictionary of metrics per finished iteration; the names are those of
             `docs/notation.md`. A metric that could not be computed is None.
-        networks: policy and critic after the last finished iteration.
+        networks: policy and critic after the last finished iteration; a second Ctrl-C may have
+            broken into the next one.
         stopped: why it ended: "finished", "on_iteration" or "interrupted".
     """
 

@@ -372,3 +372,9 @@ def test_a_checkpoint_of_other_environments_is_refused(saved, resumed, problem, 
     save_at(path, 1, envs=make(saved))
     with pytest.raises(ValueError, match=problem):
         train(CONFIG, envs=make(resumed), resume=path)
+
+
+@pytest.mark.messages
+def test_a_checkpoint_that_lacks_a_part_is_refused():
+    with pytest.raises(ValueError, match="resume is no checkpoint of ppo-lessons"):
+        read_checkpoint({"format": "ppo-lessons checkpoint 1", "config": {}})

@@ -155,14 +155,13 @@ def test_a_positional_argument_with_the_name_of_a_keyword_is_refused():
         Parts(policy_loss=lambda mask, log_probs_old, advantages: 0)
 
 
-def test_the_config_wins_over_a_partial():
-    # The number of a run stands in its config: a function that names clip_epsilon is given that.
+def test_what_a_partial_has_fixed_stays_fixed():
     loss = partial(clipped_surrogate_loss, clip_epsilon=0.9)
     new, old = torch.log(torch.tensor([1.5])), torch.zeros(1)
     found = Parts(policy_loss=loss).call(
         "policy_loss", new, old, torch.ones(1), clip_epsilon=0.2, mask=None
     )
-    assert found.item() == pytest.approx(-1.2)
+    assert found.item() == pytest.approx(-1.5)  # 0.2 would give -1.2
 
 
 # --- The package's own ---------------------------------------------------------------------------

@@ -3,6 +3,8 @@
 The messages are compared word for word: other tests, exercises and readers rely on them.
 """
 
+import re
+
 import pytest
 import torch
 from mistakes import under_test
@@ -10,10 +12,14 @@ from oracles import flags, float64, gradient
 from torch.testing import assert_close
 
 from ppo_lessons import shapes
+from ppo_lessons.critic import known_returns, td_errors
+from ppo_lessons.gae import compute_gae
+from ppo_lessons.reinforce import rewards_to_go
 from ppo_lessons.shapes import (
     check_bool,
     check_finite,
     check_floating,
+    check_has_steps,
     check_positive,
     check_same_shape,
     check_tensor,
@@ -174,3 +180,29 @@ def test_no_gradient_reaches_a_masked_entry_even_from_infinity(masked_mean):
     loss = masked_mean(stop_masked(values, mask).exp(), mask)
     assert_close(gradient(loss, values), float64(torch.e, 0), **EXACT)
     assert gradient(masked_mean(values.exp(), mask), values)[1].isnan(), "no need for stop_masked"
+
+
+@pytest.mark.messages
+@pytest.mark.parametrize("shape", [(0, 2), (0,)])
+def test_no_steps_at_all_are_refused(shape):
+    with pytest.raises(
+        ValueError,
+        match=re.escape(f"rewards has shape {shape}; expected at least one time step along the "),
+    ):
+        check_has_steps(rewards=torch.zeros(shape))
+
+
+@pytest.mark.messages
+@pytest.mark.parametrize("name", ["rewards_to_go", "td_errors", "compute_gae", "known_returns"])
+def test_every_function_over_time_refuses_an_empty_rollout(name):
+    rewards, ends = torch.zeros(0, 2), torch.zeros(0, 2, dtype=torch.bool)
+    calls = {
+        "rewards_to_go": lambda: rewards_to_go(rewards, ends, gamma=0.9),
+        "td_errors": lambda: td_errors(rewards, rewards, rewards, ends, gamma=0.9),
+        "compute_gae": lambda: compute_gae(
+            rewards, rewards, rewards, ends, ends, gamma=0.9, gae_lambda=0.9
+        ),
+        "known_returns": lambda: known_returns(rewards, ends, ends, gamma=0.9),
+    }
+    with pytest.raises(ValueError, match="expected at least one time step"):
+        calls[name]()

@@ -14,6 +14,7 @@ from ppo_lessons.training_loop.config import PPOConfig
 from ppo_lessons.types import Carry
 
 FORMAT = "ppo-lessons checkpoint 1"
+KEYS = {"config", "networks", "optimizer", "generator", "envs", "carry", "rows", "recent_returns"}
 
 
 def as_checkpoint(state: Any) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def read_checkpoint(source: str | Path | Mapping[str, Any]) -> Mapping[str, Any]
         saved, label = source, "resume"
     else:
         saved, label = _load(Path(source)), str(source)
-    if not isinstance(saved, Mapping) or saved.get("format") != FORMAT:
+    if not isinstance(saved, Mapping) or saved.get("format") != FORMAT or not saved.keys() >= KEYS:
         raise ValueError(
             f"{label} is no checkpoint of ppo-lessons; expected a file that `ppo-lessons train` "
             "wrote. It was left as it is. Give the path of a checkpoint.pt, or start anew "

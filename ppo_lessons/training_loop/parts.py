@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
-from functools import lru_cache
+from functools import partial
 from typing import Any
 
 import torch
@@ -144,18 +144,17 @@ class Parts:
         """Check that each function fits its slot, before any training time is spent."""
         for slot in fields(self):
             check_fits(slot.name, getattr(self, slot.name))
+        named = {slot.name: keywords_of(getattr(self, slot.name)) for slot in fields(self)}
+        object.__setattr__(self, "_named", named)  # looked up once; a frozen class has no other way
 
     def call(self, slot: str, *positional: Any, **offered: Any) -> Any:
         """Call the function in a slot with the keywords that it names."""
-        function = getattr(self, slot)
-        named = keywords_of(function)
-        if named is not None:
-            offered = {name: value for name, value in offered.items() if name in named}
-        return function(*positional, **offered)
+        given = {name: value for name, value in offered.items() if self.names(slot, name)}
+        return getattr(self, slot)(*positional, **given)
 
     def names(self, slot: str, keyword: str) -> bool:
         """Say whether the function in a slot takes a keyword."""
-        named = keywords_of(getattr(self, slot))
+        named: frozenset[str] | None = self.__dict__["_named"][slot]
         return named is None or keyword in named
 
 
@@ -207,14 +206,10 @@ def check_fits(slot: str, function: Any) -> None:
 
 
 def keywords_of(function: Any) -> frozenset[str] | None:
-    """The names that may be given by keyword, or None if any may."""
-    if getattr(function, "__hash__", None) is None:  # a dataclass with `eq`, for instance
-        return _keywords_of.__wrapped__(function)
-    return _keywords_of(function)
+    """The names that may be given by keyword, or None if any may.
 
-
-@lru_cache(maxsize=256)
-def _keywords_of(function: Any) -> frozenset[str] | None:
+    What a `functools.partial` has fixed stays fixed: it is not offered again.
+    """
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:
@@ -222,4 +217,5 @@ def _keywords_of(function: Any) -> frozenset[str] | None:
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
         return None
     by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return frozenset(parameter.name for parameter in parameters if parameter.kind in by_name)
+    names = frozenset(parameter.name for parameter in parameters if parameter.kind in by_name)
+    return names - set(function.keywords) if isinstance(function, partial) else names

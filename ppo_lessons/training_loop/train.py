@@ -41,7 +41,7 @@ class TrainState:
         history: one row of metrics per finished iteration.
         recent_returns: of the last 100 finished episodes (reward).
         rollout: of this iteration; the next one overwrites it.
-        batch: of this iteration.
+        batch: of this iteration; it looks into the rollout, so copy what you want to keep.
         stats: of this iteration.
         whole: false while an iteration is under way; its networks are then between two rows.
         resumed: a sentence on what could not be restored, or empty.
