@@ -274,6 +274,15 @@ def test_a_closed_terminal_ends_the_server_too(clone):
     assert json.loads((clone.root / ".course/toy-jupyter.json").read_text()).get("ended")
 
 
+def test_a_background_job_of_a_script_can_be_interrupted(clone):
+    ignored = signal.signal(signal.SIGINT, signal.SIG_IGN)  # what a shell does to such a job
+    try:
+        lab = toy.Lab(clone.root, clone.offline, [sys.executable])
+    finally:
+        signal.signal(signal.SIGINT, ignored)
+    assert lab.interrupt() == 0
+
+
 def test_a_port_in_use_is_refused_before_anything_else(clone):
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
         port = str(server.server_address[1])
