@@ -42,8 +42,12 @@ def run_quick() -> None:
 def run_sb3() -> None:
     """Train Stable-Baselines3 with the settings of the classic preset."""
     import torch
-    from stable_baselines3 import PPO
-    from stable_baselines3.common.env_util import make_vec_env
+
+    # In the extra `bench`, which the tests do not install.
+    from stable_baselines3 import PPO  # pyright: ignore[reportMissingImports]
+    from stable_baselines3.common.env_util import (  # pyright: ignore[reportMissingImports]
+        make_vec_env,
+    )
 
     torch.set_num_threads(1)
     model = PPO(

@@ -10,7 +10,7 @@ tensor, so autograd goes *through* the solve and the exact policy gradient is on
 Source: Sutton & Barto 2018, chapters 3 and 13. We write r_t for the reward that a_t earns.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -198,6 +198,26 @@ def usual_update(
     return torch.autograd.grad(total, logits)[0]
 
 
+def expected_surrogate(
+    mdp: MDP,
+    policy: Float64[Tensor, "S A"],
+    policy_old: Float64[Tensor, "S A"],
+    objective: Callable[[Tensor, Tensor], Tensor],
+    *,
+    gamma: float,
+) -> Float64[Tensor, ""]:
+    """L = Σ_s d_old(s)·Σ_a π_old(a|s)·f(π(a|s) / π_old(a|s), A_old(s, a)): a surrogate, exactly.
+
+    States and advantages are those of the old policy; only the ratios know the new one.
+
+    `policy_old` has collected the data; `objective` is f, of ratios and advantages: their product,
+    or `clipped_surrogate`.
+    """
+    weights = state_visits(mdp, policy_old, gamma=gamma).unsqueeze(-1) * policy_old
+    advantages_old = advantages(mdp, policy_old, gamma=gamma)
+    return (weights * objective(policy / policy_old, advantages_old)).sum()
+
+
 @dataclass(frozen=True, eq=False)
 class Trajectories:
     """N whole episodes side by side, time first, like a rollout of N environments.
@@ -312,6 +332,21 @@ def two_state() -> MDP:
     rewards = torch.tensor([[0, -1], [2, 0]], dtype=torch.float64)
     once = MDP("two-state", transitions, rewards, _one_hot(0, 2), torch.arange(2))
     return unroll(once, horizon=3)
+
+
+def fork() -> MDP:
+    """Stay, and the episode ends with nothing; or go on to a place where one action pays 20.
+
+    (door) --- 1 go: +0 --> (room) --- 1 right: +20 --> end
+       |                       |
+       +-- 0 stay: +0 --> end  +------ 0 wrong: +0 --> end
+
+    What a mistake in the room costs depends on how often the policy goes there.
+    """
+    transitions = torch.zeros(2, 2, 2, dtype=torch.float64)
+    transitions[0, 1, 1] = 1
+    rewards = torch.tensor([[0, 0], [0, 20]], dtype=torch.float64)
+    return MDP("fork", transitions, rewards, _one_hot(0, 2), torch.arange(2))
 
 
 def random_walk(num_states: int, *, noise: float) -> MDP:

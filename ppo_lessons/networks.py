@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from itertools import pairwise
 from math import sqrt
-from typing import Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int, Shaped
@@ -147,6 +147,9 @@ class Critic(nn.Module):
 
 class Networks(nn.Module):
     """The two networks that are trained together, under one roof for optimiser and checkpoint."""
+
+    policy: Any  # a module that is a Policy
+    critic: Any  # a module: observations → V
 
     def __init__(self, policy: nn.Module, critic: nn.Module):
         super().__init__()

@@ -21,6 +21,8 @@ from ppo_lessons.mdp import (
     bandit,
     enumerate_trajectories,
     expected_return,
+    expected_surrogate,
+    fork,
     policy_gradient,
     random_walk,
     sample_trajectories,
@@ -640,3 +642,39 @@ def test_counts_below_one_are_refused():
         "num_states is 0; expected 1 or more. Choose num_states above 0."
     )
     assert refused(lambda: random_walk(3, noise=1.5)).startswith("noise is 1.5; expected")
+
+
+# --- Surrogates ------------------------------------------------------------------------
+
+FORK_OLD = float64([0.9, 0.1], [0.5, 0.5])
+FORK_NEW = float64([0.88, 0.12], [0.59, 0.41])
+
+
+def times(ratios, estimates):
+    return ratios * estimates
+
+
+def test_the_fork_by_hand():
+    # Old: the room is worth 0.5·20 = 10, the door 0.1·10 = 1. A(go) = 9, A(stay) = -1, ±10 inside.
+    assert_close(state_values(fork(), FORK_OLD, gamma=1.0), float64(1, 10), **EXACT)
+    assert_close(advantages(fork(), FORK_OLD, gamma=1.0), float64([-1, 9], [-10, 10]), **EXACT)
+    # New: 0.12·0.41·20 = 0.984, so J falls by 0.016.
+    assert expected_return(fork(), FORK_NEW, gamma=1.0).item() == pytest.approx(0.984, rel=1e-12)
+    # L = (0.12·9 - 0.88·1) + 0.1·(0.41·10 - 0.59·10) = 0.2 - 0.18
+    found = expected_surrogate(fork(), FORK_NEW, FORK_OLD, times, gamma=1.0)
+    assert found.item() == pytest.approx(0.02, rel=1e-9)  # rel: a difference of near numbers
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_surrogate_touches_j_at_the_old_policy(seed):
+    mdp = finite_mdp(seed)
+    old = uniform(mdp)
+    assert expected_surrogate(mdp, old, old, times, gamma=0.9).item() == pytest.approx(0, abs=1e-12)
+    # same slope there: L and J of a policy a little way off differ in second order only
+    other = softmax_policy(mdp, oracles.random_logits(mdp, seed))
+    gaps = []
+    for share in (1e-3, 1e-4):
+        near = (1 - share) * old + share * other
+        rise = expected_return(mdp, near, gamma=0.9) - expected_return(mdp, old, gamma=0.9)
+        gaps.append((expected_surrogate(mdp, near, old, times, gamma=0.9) - rise).abs().item())
+    assert gaps[1] <= gaps[0] / 50 + 1e-12

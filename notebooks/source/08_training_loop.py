@@ -30,10 +30,20 @@ from ppo_lessons.training_loop.update import update
 setup()
 
 # %% [markdown]
-# ## Three questions first
+# ## The words
 #
-# They look back at the parts. Answer with a letter as the second argument, for instance
-# `quiz("training_loop.review_ratio", "a")`.
+# - The **policy** π gives every action a probability, and the agent draws its actions from it.
+# - The **critic** V says how much reward it expects from a state on. Later rewards count less: each
+#   step multiplies them by γ.
+# - The **advantage** of an action is what came of it, minus what the critic had expected. **GAE** is
+#   the usual estimate; its λ says how long to wait before the critic is believed about the rest.
+# - The **ratio** of an action is π(a | s) / π_old(a | s): how much more likely it is now than when it
+#   was drawn.
+# - The **clip** stops paying for an action once its ratio has moved by ε in the direction that its
+#   advantage asks for.
+#
+# Each of these gets a lesson of its own. Three questions show whether you can go on. Answer with a
+# letter as the second argument, for instance `quiz("training_loop.review_ratio", "a")`.
 
 # %%
 quiz("training_loop.review_ratio")
@@ -61,7 +71,8 @@ show(
 
 # %% [markdown]
 # Collecting is the part that may be dear: a robot moves, or a language model writes. So what was
-# collected is squeezed more than once. Everything odd about PPO follows from that.
+# collected is squeezed more than once. Half of what is odd about PPO follows from that. The other
+# half, critic and GAE, follows from the noise in what was collected.
 #
 # ## Stage one: collect
 #
@@ -124,8 +135,8 @@ print(f"a batch of {len(batch)} samples, each with its own advantage and its own
 # The batch is used for 8 **epochs**. In each, its 2,048 samples are shuffled and dealt into 4
 # **minibatches**, and each minibatch makes one step of the optimiser: 32 steps in all.
 #
-# The **ratio** of a sample is π(a | s) / π_old(a | s): how much more likely its action is now than
-# when it was drawn. On how many of the 32 minibatches will *all* ratios be exactly 1?
+# Before each step, look at the ratios. On how many of the 32 minibatches will *all* of them be
+# exactly 1?
 
 # %%
 predict("training_loop.all_ones", None, unit="of 32")
@@ -166,9 +177,9 @@ print(f"with that mistake, ratios are all 1 on {count} of 32 minibatches")
 #
 # ### What the 32 steps did
 #
-# Three numbers are taken before each step. The largest distance of a ratio from 1. An estimate of
-# the KL divergence between old and new policy, `kl_k3`: how far the policy has moved, in nats. And
-# two fractions. **Outside**: the share of samples whose ratio left 1 ± 0.2. **Silent**: the
+# Four numbers are taken before each step. The largest distance of a ratio from 1. An estimate of
+# the **KL divergence** from the old policy to the new one, `kl_k3`: it is 0 while they are the same
+# and grows as they part; its unit is the nat. And two fractions. **Outside**: the share of samples whose ratio left 1 ± 0.2. **Silent**: the
 # share whose gradient is zero, since they went out on the side that their advantage asked for.
 
 # %%
