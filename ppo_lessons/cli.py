@@ -1,6 +1,7 @@
 """`ppo-lessons <verb>`: the course from a shell.
 
 train                          train PPO, with a progress bar and a run folder
+html                           write the widgets as pages that need no kernel and no network
 lab, test, reset, ...          the same as `./course <verb>`, in the Python that is active
 """
 
@@ -17,6 +18,7 @@ COURSE_VERBS = ("lab", "test", "reset", "doctor", "update")
 USAGE = f"""usage: ppo-lessons <verb> [options]
 
   train     train PPO on a gymnasium environment    ppo-lessons train --help
+  html      write the widgets as offline pages       ppo-lessons html --out DIR
   {", ".join(COURSE_VERBS)}
             the same as ./course <verb>, in this Python
 """
@@ -43,7 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return train_command(rest)
         except (ValueError, TypeError) as error:
             return refuse(str(error))
-    known = ", ".join(("train", *COURSE_VERBS))
+    if verb == "html":
+        return html_command(rest)
+    known = ", ".join(("train", "html", *COURSE_VERBS))
     return refuse(f"there is no verb {verb!r}; expected one of {known}. See ppo-lessons --help.")
 
 
@@ -65,6 +69,31 @@ def run_course(verb: str, rest: Sequence[str]) -> int:
         return subprocess.call([sys.executable, str(launcher), "--here", verb, *rest])
     except KeyboardInterrupt:
         return 130
+
+
+def html_command(rest: Sequence[str]) -> int:
+    """Write the offline pages, and say where the index is.
+
+    Args:
+        rest: the command line behind `html`.
+
+    Returns:
+        The exit status.
+    """
+    own = Path("my_work")
+    parser = argparse.ArgumentParser(
+        prog="ppo-lessons html", description="Write each widget as one page without a network."
+    )
+    parser.add_argument("--out", type=Path, default=(own if own.is_dir() else Path()) / "html")
+    folder = parser.parse_args(list(rest)).out
+    try:
+        from ppo_lessons.widgets.html import write_pages
+
+        pages = write_pages(folder)
+    except (ImportError, OSError) as error:
+        return refuse(str(error))
+    print(f"{len(pages)} pages; open {pages[-1]}")
+    return 0
 
 
 def train_command(rest: Sequence[str]) -> int:

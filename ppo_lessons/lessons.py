@@ -24,7 +24,8 @@ class Lesson:
         module: `ppo_lessons/<name>.py` exists.
         notebook: `notebooks/NN_<name>.ipynb` and its source exist.
         exercise: the exercise, its source and its solution exist.
-        widgets: names of the widgets under `ppo_lessons/widgets/` that belong to the lesson.
+        widgets: names of the widgets that belong to the lesson: `ppo_lessons/widgets/<widget>.py`
+            and its static twin `ppo_lessons/figures/<widget>.py` exist.
         figures: `ppo_lessons/figures/<name>.py` exists.
         checks: `ppo_lessons/checks/<name>.py` exists.
     """
@@ -73,7 +74,8 @@ class Lesson:
             f"ppo_lessons/figures/{self.name}.py": self.figures,
             f"ppo_lessons/checks/{self.name}.py": self.checks,
         }
-        widgets = tuple(f"ppo_lessons/widgets/{widget}.py" for widget in self.widgets)
+        twins = ("ppo_lessons/widgets", "ppo_lessons/figures")
+        widgets = tuple(f"{folder}/{widget}.py" for widget in self.widgets for folder in twins)
         return tuple(path for path, exists in parts.items() if exists) + widgets
 
 
@@ -114,6 +116,11 @@ LESSONS: tuple[Lesson, ...] = (
         minutes=20,
         prerequisites=("importance",),
         module=True,
+        widgets=("clip_region",),
+        notebook=True,
+        exercise=True,
+        figures=True,
+        checks=True,
     ),
     Lesson(
         name="critic",

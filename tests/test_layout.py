@@ -19,7 +19,7 @@ LESSON_MODULES = tuple(lesson.name for lesson in LESSONS if lesson.name != "star
 
 # Imports run one way: a module imports from the layers above its own, and from its own layer
 # and package as long as there is no cycle.
-SUPPORT = ("__init__", "lessons", "quizzes", "progress", "notebook")
+SUPPORT = ("__init__", "lessons", "quizzes", "claims", "progress", "notebook")
 AFTER = {"training_loop": ("runs",)}  # usable by the lessons that follow
 LAYERS: tuple[tuple[str, ...], ...] = (
     SUPPORT,
@@ -47,6 +47,8 @@ HOMES = {
 COMES_ALONG = {
     "IPython": "imported only inside a kernel, which brings it",
     "packaging": "matplotlib and ipykernel need it",
+    "anywidget": "the extra `course` brings it; without, importing widgets says what to install",
+    "traitlets": "anywidget needs it",
     "msvcrt": "standard library on Windows",
     "fcntl": "standard library elsewhere",
 }
@@ -54,8 +56,8 @@ HEAVY = ("torch", "numpy", "gymnasium", "matplotlib", "IPython", "jaxtyping", "t
 # Modules of a folder that belong to no single lesson.
 SHARED = {
     "figures": {"__init__", "style"},
-    "checks": {"__init__"},
-    "widgets": {"__init__", "messages"},
+    "checks": {"__init__", "answers", "desk", "engine", "guard", "run"},
+    "widgets": {"__init__", "base", "html", "messages", "page", "predict", "quiz"},
 }
 # lesson module -> why no function of it names a source
 WITHOUT_SOURCE = {"rollout": "it collects and stores; it computes no formula"}

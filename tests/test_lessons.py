@@ -87,6 +87,7 @@ def test_a_lesson_lists_the_files_of_each_part():
         "exercises/06_gae.ipynb",
         "solutions/06_gae.ipynb",
         "ppo_lessons/widgets/lambda_dial.py",
+        "ppo_lessons/figures/lambda_dial.py",
         "ppo_lessons/figures/gae.py",
         "ppo_lessons/checks/gae.py",
     }

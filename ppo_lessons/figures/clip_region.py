@@ -66,7 +66,9 @@ def _curves(axes: Axes, sign: int, clip_epsilon: float, largest_ratio: float) ->
     flat = [0, high, high] if sign > 0 else [-low, -low, -largest_ratio]
     color = BETTER if sign > 0 else WORSE
     axes.axvspan(low, high, color=SHADE, zorder=0, label=f"1 ± {clip_epsilon:.2f}")
-    axes.plot([0, largest_ratio], [0, sign * largest_ratio], "--", color=OLD_POLICY, label="ratio·Â")
+    axes.plot(
+        [0, largest_ratio], [0, sign * largest_ratio], "--", color=OLD_POLICY, label="ratio·Â"
+    )
     axes.plot(edges, flat, color=color, label="L")
     axes.set_xlim(0, largest_ratio)
     axes.set_ylim(*sorted((0, sign * largest_ratio)))

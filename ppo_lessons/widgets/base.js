@@ -200,7 +200,7 @@ const PANEL = { width: 520, height: 350 };
 function axes(svg, { x, y, xTicks, yTicks, xLabel, yLabel, title, large, tick = String }) {
   const size = large ? 23 : 15;
   const box = {
-    left: size * 3.6, right: PANEL.width - size * 1.1,
+    left: size * 4.2, right: PANEL.width - size * 1.1,
     top: size * 2.1, bottom: PANEL.height - size * 3.2,
   };
   const X = (value) => box.left + ((value - x[0]) / (x[1] - x[0])) * (box.right - box.left);
@@ -229,7 +229,7 @@ function axes(svg, { x, y, xTicks, yTicks, xLabel, yLabel, title, large, tick = 
       xLabel),
     label({ x: size, y: middle, "text-anchor": "middle",
       transform: `rotate(-90 ${size} ${middle})` }, yLabel),
-    label({ class: "ppo-heading", x: box.left, y: size * 1.2 }, title),
+    label({ class: "ppo-heading", x: large ? size : box.left, y: size * 1.2 }, title),
   );
   const layer = (attributes = { "aria-hidden": "true" }) => {
     const node = draw("g", { "font-size": size, ...attributes });

@@ -9,8 +9,6 @@ import io
 import json
 import sys
 import weakref
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 try:
@@ -21,44 +19,16 @@ except ImportError as error:
         "widgets need anywidget, which is not installed. Run: pip install 'ppo-lessons[course]'"
     ) from error
 
-from ppo_lessons.widgets.messages import say, words_of
+from ppo_lessons.widgets.messages import say
+from ppo_lessons.widgets.page import STYLE, page
 
-FOLDER = Path(__file__).resolve().parent
-STYLE = (FOLDER / "base.css").read_text(encoding="utf-8")
+# Traits that anywidget adds: script, style and the name of the class.
+HIDDEN = {"_esm", "_css", "_anywidget_id"}
 # Frames of IPython that keep what a cell returned: the copy there would keep a widget alive.
 KEPT_RESULTS = ("_", "__", "___")
 
 # The cell that made a widget -> the run of that cell, and the widgets of that run.
 _made_in: dict[str, tuple[str, "weakref.WeakSet[Widget]"]] = {}
-
-
-def script_of(name: str, states: Mapping[str, Mapping[str, Any]], *, parts: tuple[str, ...]) -> str:
-    """Join the shared script, the words, the named states and the widget's own script.
-
-    It is text, not a path: a path would make anywidget watch the file and keep every instance
-    of the widget alive (anywidget issue 929).
-
-    Args:
-        name: of the widget.
-        states: its named states.
-        parts: the files of its own script, in order, without their ending.
-
-    Returns:
-        One module without imports.
-    """
-    texts = [(FOLDER / f"{part}.js").read_text(encoding="utf-8") for part in ("base", *parts)]
-    constants = {
-        "WORDS": words_of(name),
-        "STATES": [{"name": key, "patch": dict(state)} for key, state in states.items()],
-    }
-    lines = [f"const {key} = {to_json(value)};" for key, value in constants.items()]
-    return "\n".join([texts[0], *lines, *texts[1:]])
-
-
-def to_json(value: Any) -> str:
-    """Write JSON that may stand inside a script element, the same bytes each time."""
-    text = json.dumps(value, ensure_ascii=False, sort_keys=True, allow_nan=False)
-    return text.replace("<", "\\u003c")
 
 
 class Widget(anywidget.AnyWidget):
@@ -87,6 +57,11 @@ class Widget(anywidget.AnyWidget):
         """Give the state, so that `type(widget)(**widget.state())` is an equal widget."""
         return {name: json.loads(json.dumps(getattr(self, name))) for name in self.STATE}
 
+    def synced(self) -> list[str]:
+        """List the traits that the script reads: ours, without those of every widget."""
+        names = self.trait_names(sync=True)
+        return sorted(set(names) - set(anywidget.AnyWidget.class_trait_names()) - HIDDEN)
+
     def sentence(self) -> str:
         """Say what the picture shows: the alternative text, and the text of the output."""
         raise NotImplementedError
@@ -109,8 +84,6 @@ class Widget(anywidget.AnyWidget):
         Returns:
             The page; `#name` behind its address opens a named state.
         """
-        from ppo_lessons.widgets.html import page
-
         return page([self], title=self.title())
 
     def __repr__(self) -> str:
@@ -123,9 +96,7 @@ class Widget(anywidget.AnyWidget):
             return {}
         buffer = io.BytesIO()
         # Software=None: matplotlib would write its version into the file.
-        picture.savefig(
-            buffer, format="png", dpi=self.DOTS_PER_INCH, metadata={"Software": None}
-        )
+        picture.savefig(buffer, format="png", dpi=self.DOTS_PER_INCH, metadata={"Software": None})
         return {"image/png": base64.b64encode(buffer.getvalue()).decode("ascii")}
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:

@@ -52,8 +52,7 @@ function samplePanel(shell, svg, sign) {
   const back = plot.layer();
   const height = box.bottom - box.top;
   const band = draw("rect", { class: "ppo-band", y: box.top, height });
-  const bandName = label({ "text-anchor": "middle", y: sign > 0 ? box.bottom - size * 0.5
-    : box.top + size * 1.1 }, words.band);
+  const bandName = label({ "text-anchor": "middle", y: box.bottom - size * 0.5 }, words.band);
   const curve = draw("path", { class: "ppo-curve" });
   const flat = label({ class: "ppo-halo ppo-curve-name" }, words.flat);
   back.append(
@@ -61,8 +60,8 @@ function samplePanel(shell, svg, sign) {
     draw("path", { class: "ppo-unclipped", d: line([[X(0), Y(0)],
       [X(LARGEST), Y(sign * LARGEST)]]) }),
     curve, bandName, flat,
-    label({ class: "ppo-halo", x: X(1.86), y: Y(sign * 1.86) + (sign > 0 ? -size : size * 1.6),
-      "text-anchor": "end" }, words.dashed),
+    label(sign > 0 ? { class: "ppo-halo", x: X(1.8), y: Y(1.86), "text-anchor": "end" }
+      : { class: "ppo-halo", x: X(0.42), y: Y(-0.34) }, words.dashed),
   );
   const group = plot.layer({ role: "group",
     "aria-label": sign > 0 ? words.group_better : words.group_worse });
@@ -77,11 +76,12 @@ function samplePanel(shell, svg, sign) {
     const [low, high] = [1 - epsilon, 1 + epsilon];
     put(band, { x: X(low), width: X(high) - X(low) });
     put(bandName, { x: X(1) });
+    put(flat, { visibility: revealed ? "visible" : "hidden" }); // it would tell the answer
     const corners = sign > 0 ? [[0, 0], [high, high], [LARGEST, high]]
       : [[0, -low], [low, -low], [LARGEST, -LARGEST]];
     put(curve, { d: line(corners.map(([x, y]) => [X(x), Y(y)])) });
     put(flat, sign > 0 ? { x: box.right, y: Y(high) + size * 1.3, "text-anchor": "end" }
-      : { x: box.left + size * 0.5, y: Y(-low) - size * 0.6, "text-anchor": "start" });
+      : { x: box.left + size * 0.4, y: Y(-low) + size * 1.3, "text-anchor": "start" });
     for (const sample of samples) sample.update(ratios[sample.index], sign, epsilon, revealed);
   };
 }
@@ -211,7 +211,7 @@ function render({ model, el, page = false }) {
   body.append(
     make("div", { class: "ppo-row", role: "group", "aria-label": words.views }, ...choices),
     guessRow, guessedRow, intro, make("div", { class: "ppo-panels" }, ...panels),
-    make("div", { class: "ppo-row" }, epsilonRow), stepRow, numbers, status, keys, help, formula,
+    keys, make("div", { class: "ppo-row" }, epsilonRow), stepRow, numbers, status, formula, help,
   );
 
   let timer = null;

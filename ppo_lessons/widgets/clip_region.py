@@ -15,8 +15,9 @@ from torch import Tensor
 from ppo_lessons.clip import clip_fractions, clipped_surrogate, clipped_surrogate_loss
 from ppo_lessons.figures.clip_region import clip_region_figure, path_figure, unsampled_figure
 from ppo_lessons.progress import predict
-from ppo_lessons.widgets.base import Widget, script_of
+from ppo_lessons.widgets.base import Widget
 from ppo_lessons.widgets.messages import say
+from ppo_lessons.widgets.page import script_of
 
 LARGEST_RATIO = 2.2
 MOST_SAMPLES = 64
@@ -28,7 +29,7 @@ RATIOS = (
     *(0.915, 1.565, 1.075, 0.995, 1.375, 1.355, 0.745, 0.685, 1.255, 1.205, 0.805, 1.185),
 )
 ADVANTAGES = (1.0,) * 12 + (-1.0,) * 12
-MOMENTUM_STEPS = 60
+MOMENTUM_STEPS = 40
 RARE_STEPS = 19
 
 

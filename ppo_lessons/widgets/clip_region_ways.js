@@ -62,7 +62,7 @@ function unsampledPanels(shell, [left, right]) {
   right.setAttribute("class", "");
   const one = axes(left, { x: [0, 3], y: [0, 0.6], xTicks: [], yTicks: [0, 0.2, 0.4, 0.6],
     xLabel: words.action_axis, yLabel: "π(a)", title: words.bars_title, large });
-  const two = axes(right, { x: [0, 0.2], y: [0, 0.2], xTicks: [0, 0.05, 0.1, 0.15, 0.2],
+  const two = axes(right, { x: [0, 0.2], y: [-0.02, 0.2], xTicks: [0, 0.05, 0.1, 0.15, 0.2],
     yTicks: [0, 0.05, 0.1, 0.15, 0.2], xLabel: words.rare_axis, yLabel: words.kl_axis,
     title: words.kl_title, large });
   const front = one.layer();
@@ -86,7 +86,7 @@ function unsampledPanels(shell, [left, right]) {
     draw("path", { class: "ppo-unclipped", d: line(path.outside.map((share, step) =>
       at(step, share))) }),
     label({ class: "ppo-halo", x: two.X(0.12), y: two.Y(0.12), "text-anchor": "end" }, words.kl),
-    label({ class: "ppo-halo", x: two.X(0.2), y: two.Y(0) - two.size * 0.7, "text-anchor": "end" },
+    label({ class: "ppo-halo", x: two.X(0.2), y: two.Y(0) - two.size * 0.6, "text-anchor": "end" },
       words.fraction_of_sampled),
     dot,
   );

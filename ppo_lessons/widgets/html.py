@@ -1,68 +1,18 @@
-"""One file per widget: a page that needs no kernel, no network and no installation.
+"""The folder that `ppo-lessons html` writes: a page for each widget, the questions, an index.
 
-For a projector, for the web, and for a reader without Python. A state is opened by its name behind
-the address, and Page Up and Page Down step through the states, as a clicker sends them.
+For a projector, for the web, and for a reader without Python.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
 from ppo_lessons.lessons import LESSONS, Lesson
 from ppo_lessons.quizzes import all_quizzes
 from ppo_lessons.widgets import find_widget
-from ppo_lessons.widgets.base import FOLDER, STYLE, Widget, to_json
 from ppo_lessons.widgets.messages import say
+from ppo_lessons.widgets.page import frame, page
 from ppo_lessons.widgets.quiz import Quiz
-
-PAGE_SCRIPT = (FOLDER / "page.js").read_text(encoding="utf-8")
-
-
-def page(widgets: Sequence[Widget], *, title: str, back: str = "") -> str:
-    """Write one page.
-
-    Args:
-        widgets: what it shows, in order.
-        title: of the page.
-        back: address of the index; no link if it is left out.
-
-    Returns:
-        HTML; equal widgets give equal bytes.
-    """
-    link = f'<p><a href="{escape(back)}">{escape(say("html", "back"))}</a></p>' if back else ""
-    parts = [link]
-    for number, widget in enumerate(widgets):
-        parts += [f'<div id="widget-{number}"></div>', _script(widget, f"widget-{number}")]
-    return _frame(title, "\n".join(parts))
-
-
-def _script(widget: Widget, place: str) -> str:
-    """Give the widget's module with its traits, and what runs it without a kernel."""
-    names = [name for name in widget.trait_names(sync=True) if not name.startswith("_")]
-    inherited = set(Widget.__mro__[1].class_trait_names())
-    traits = {name: getattr(widget, name) for name in sorted(set(names) - inherited)}
-    constants = f"const PLACE = {to_json(place)};\nconst TRAITS = {to_json(traits)};"
-    return f'<script type="module">\n{widget._esm}\n{constants}\n{PAGE_SCRIPT}</script>'
-
-
-def _frame(title: str, body: str) -> str:
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<link rel="icon" href="data:,">
-<title>{escape(title)}</title>
-<style>
-{STYLE}</style>
-</head>
-<body class="ppo-page">
-<main>
-{body}
-</main>
-</body>
-</html>
-"""
 
 
 def write_pages(folder: Path) -> list[Path]:
@@ -90,7 +40,7 @@ def write_pages(folder: Path) -> list[Path]:
     title, intro = say("html", "index_title"), say("html", "index_intro")
     body = "\n".join([f"<h1>{escape(title)}</h1>", f"<p>{escape(intro)}</p>", *sections])
     index = folder / "index.html"
-    index.write_text(_frame(title, body), encoding="utf-8")
+    index.write_text(frame(title, body), encoding="utf-8")
     return [*written, index]
 
 
@@ -107,9 +57,12 @@ def _pages_of(lesson: Lesson) -> Iterator[tuple[str, str, str, dict[str, str]]]:
         widgets = [Quiz(id) for id in asked]
         title = say("html", "quiz_page")
         heading = f"{title}: {lesson.title}"
-        yield f"{lesson.stem}_questions.html", title, page(
-            widgets, title=heading, back="index.html"
-        ), {}
+        yield (
+            f"{lesson.stem}_questions.html",
+            title,
+            page(widgets, title=heading, back="index.html"),
+            {},
+        )
         for widget in widgets:
             widget.close()
 

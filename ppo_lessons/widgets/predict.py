@@ -6,7 +6,8 @@ import traitlets
 
 from ppo_lessons.progress import Comparison, Kept, predict
 from ppo_lessons.quizzes import check_id
-from ppo_lessons.widgets.base import Widget, script_of
+from ppo_lessons.widgets.base import Widget
+from ppo_lessons.widgets.page import script_of
 
 
 class Predict(Widget):

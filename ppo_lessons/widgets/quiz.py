@@ -5,7 +5,8 @@ from typing import Any
 import traitlets
 
 from ppo_lessons.progress import Question, answer_quiz, quiz
-from ppo_lessons.widgets.base import Widget, script_of
+from ppo_lessons.widgets.base import Widget
+from ppo_lessons.widgets.page import script_of
 
 
 class Quiz(Widget):
