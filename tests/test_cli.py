@@ -151,8 +151,8 @@ def test_every_setting_is_in_the_help(capsys):
 
 @pytest.mark.messages
 def test_an_unknown_verb_is_answered_with_the_known_ones(capsys):
-    assert cli.main(["trian"]) == 2
-    assert "there is no verb 'trian'; expected one of train, lab, test" in capsys.readouterr().err
+    assert cli.main(["learn"]) == 2
+    assert "there is no verb 'learn'; expected one of train, lab, test" in capsys.readouterr().err
 
 
 def start_training(folder: Path, *arguments: str, **options) -> subprocess.Popen:
