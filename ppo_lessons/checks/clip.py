@@ -1,0 +1,532 @@
+"""Lesson 04: what the answers to its exercises must satisfy, and the usual mistakes in words."""
+
+from collections.abc import Mapping, Sequence
+from math import exp, log
+from random import Random
+from typing import Any
+
+import torch
+
+from ppo_lessons.checks.engine import (
+    EDGES,
+    GRADIENTS,
+    QUADRANTS,
+    SEEDED,
+    SMALLEST,
+    Case,
+    FunctionExercise,
+    SignsExercise,
+)
+
+# --- cases ---------------------------------------------------------------------------------
+
+# The eight points of the gradient table: two inside the interval and two outside, twice.
+EIGHT_RATIOS = [0.5, 0.9, 1.1, 1.5, 0.5, 0.9, 1.1, 1.5]
+EIGHT_ADVANTAGES = [1.0, 1.0, 1.0, 1.0, -1.0, -1.0, -1.0, -1.0]
+
+
+def draw_ratios(seed: int, count: int, edges: Sequence[float]) -> list[float]:
+    """Draw ratios that keep away from the edges, where right answers may differ in rounding."""
+    random, found = Random(seed), []
+    while len(found) < count:
+        ratio = round(exp(random.gauss(0, 0.45)), 2)
+        if all(abs(ratio - edge) > 0.015 for edge in edges):
+            found.append(ratio)
+    return found
+
+
+def draw_advantages(seed: int, count: int) -> list[float]:
+    """Draw advantages of both signs, none of them near 0."""
+    random = Random(seed)
+    return [round(random.choice((-1, 1)) * random.uniform(0.2, 3), 2) for _ in range(count)]
+
+
+def split(values: Sequence[float], columns: int) -> list[list[float]]:
+    """Cut a row into rows."""
+    return [list(values[i : i + columns]) for i in range(0, len(values), columns)]
+
+
+def point(ratio: float, advantage: float) -> str:
+    """Name a case with one sample."""
+    return f"ratio {ratio:g}, advantage {advantage:+g}"
+
+
+def surrogate_case(
+    stage: str, name: str, ratios: Any, advantages: Any, options: Mapping[str, float], **more: Any
+) -> Case:
+    """One call with ratios."""
+    inputs = {"ratios": ratios, "advantages": advantages}
+    return Case(stage=stage, name=name, inputs=inputs, options=options, **more)
+
+
+def loss_case(
+    stage: str,
+    name: str,
+    ratios: Sequence[float],
+    advantages: Sequence[float],
+    epsilon: float = 0.2,
+    **more: Any,
+) -> Case:
+    """One call with log-probabilities; under the old policy each action had probability 0.5."""
+    inputs = {
+        "log_probs": [round(log(0.5 * ratio), 6) for ratio in ratios],
+        "log_probs_old": [round(log(0.5), 6)] * len(ratios),
+        "advantages": list(advantages),
+    }
+    return Case(stage=stage, name=name, inputs=inputs, options={"clip_epsilon": epsilon}, **more)
+
+
+def reshaped(case: Case, columns: int) -> Case:
+    """Give the inputs of a case a second axis."""
+    inputs = {name: split(row, columns) for name, row in case.inputs.items()}
+    return Case(
+        stage=case.stage,
+        name=case.name,
+        inputs=inputs,
+        options=case.options,
+        gradients=case.gradients,
+        dtype=case.dtype,
+    )
+
+
+EPSILON = {"clip_epsilon": 0.2}
+SURROGATE_CASES = (
+    surrogate_case(SMALLEST, "inside the interval", [1.1], [1.0], EPSILON),
+    surrogate_case(QUADRANTS, "a good action that moved far enough", [1.5], [1.0], EPSILON),
+    surrogate_case(QUADRANTS, "a good action that moved the wrong way", [0.5], [1.0], EPSILON),
+    surrogate_case(QUADRANTS, "a bad action that moved far enough", [0.5], [-1.0], EPSILON),
+    surrogate_case(QUADRANTS, "a bad action that moved the wrong way", [1.5], [-1.0], EPSILON),
+    surrogate_case(EDGES, "the upper edge", [1.2], [1.0], EPSILON),
+    surrogate_case(EDGES, "the lower edge", [0.8], [-1.0], EPSILON),
+    surrogate_case(EDGES, "an advantage of 0", [1.5], [0.0], EPSILON),
+    surrogate_case(EDGES, "a bad action far out", [50.0], [-1.0], EPSILON),
+    surrogate_case(EDGES, "another ε", [1.4, 0.4], [1.0, -1.0], {"clip_epsilon": 0.5}),
+    surrogate_case(EDGES, "no axis", 1.3, -2.0, EPSILON),
+    surrogate_case(EDGES, "two axes", [[1.3, 0.6], [0.7, 1.05]], [[2, -2], [3, -3]], EPSILON),
+    *(
+        surrogate_case(
+            GRADIENTS,
+            f"ratio {ratio:g}, advantage {sign:+g}",
+            [ratio],
+            [sign],
+            EPSILON,
+            gradients=True,
+        )
+        for ratio, sign in zip(EIGHT_RATIOS, EIGHT_ADVANTAGES, strict=True)
+    ),
+    surrogate_case(
+        SEEDED,
+        "12 samples",
+        draw_ratios(1, 12, (0.7, 1.3)),
+        draw_advantages(2, 12),
+        {"clip_epsilon": 0.3},
+        gradients=True,
+    ),
+    surrogate_case(
+        SEEDED,
+        "float32, two axes",
+        split(draw_ratios(3, 12, (0.9, 1.1)), 4),
+        split(draw_advantages(4, 12), 4),
+        {"clip_epsilon": 0.1},
+        gradients=True,
+        dtype=torch.float32,
+    ),
+)
+LOSS_CASES = (
+    loss_case(SMALLEST, "one sample, from 0.5 to 0.55", [1.1], [1.0]),
+    loss_case(QUADRANTS, "a good action, from 0.5 to 0.75", [1.5], [1.0]),
+    loss_case(QUADRANTS, "a good action, from 0.5 to 0.25", [0.5], [1.0]),
+    loss_case(QUADRANTS, "a bad action, from 0.5 to 0.25", [0.5], [-1.0]),
+    loss_case(QUADRANTS, "a bad action, from 0.5 to 0.75", [1.5], [-1.0]),
+    loss_case(EDGES, "two samples, one clipped", [1.5, 0.9], [1.0, -2.0]),
+    loss_case(EDGES, "the same two samples twice", [1.5, 0.9, 1.5, 0.9], [1.0, -2.0, 1.0, -2.0]),
+    loss_case(EDGES, "both signs, both outside", [1.6, 1.6], [2.0, -1.0]),
+    loss_case(EDGES, "another ε", [1.4, 0.4], [1.0, -1.0], 0.5),
+    Case(
+        stage=EDGES,
+        name="probabilities too small for a float",
+        inputs={"log_probs": [-800.1], "log_probs_old": [-800.0], "advantages": [1.0]},
+        options=EPSILON,
+    ),
+    reshaped(loss_case(EDGES, "two axes", [1.5, 0.9, 0.6, 1.1], [1.0, -2.0, 2.0, 0.5]), 2),
+    loss_case(GRADIENTS, "nothing has moved yet", [1.0], [2.0], gradients=True),
+    *(
+        loss_case(GRADIENTS, point(ratio, sign), [ratio], [sign], gradients=True)
+        for ratio, sign in zip(EIGHT_RATIOS, EIGHT_ADVANTAGES, strict=True)
+    ),
+    loss_case(
+        SEEDED,
+        "12 samples",
+        draw_ratios(5, 12, (0.7, 1.3)),
+        draw_advantages(6, 12),
+        0.3,
+        gradients=True,
+    ),
+    loss_case(
+        SEEDED,
+        "float32, 16 samples",
+        draw_ratios(7, 16, (0.9, 1.1)),
+        draw_advantages(8, 16),
+        0.1,
+        gradients=True,
+        dtype=torch.float32,
+    ),
+)
+FRACTION_CASES = (
+    loss_case(SMALLEST, "one sample inside", [1.1], [1.0]),
+    loss_case(QUADRANTS, "a good action that moved far enough", [1.5], [1.0]),
+    loss_case(QUADRANTS, "a good action that moved the wrong way", [0.5], [1.0]),
+    loss_case(QUADRANTS, "a bad action that moved far enough", [0.5], [-1.0]),
+    loss_case(QUADRANTS, "a bad action that moved the wrong way", [1.5], [-1.0]),
+    loss_case(EDGES, "a bad action inside", [0.9], [-1.0]),
+    loss_case(EDGES, "a ratio of 1.21", [1.21], [1.0]),
+    loss_case(EDGES, "a ratio of 0.81", [0.81], [-1.0]),
+    loss_case(EDGES, "an advantage of 0", [1.5, 0.5], [0.0, 0.0]),
+    loss_case(EDGES, "another ε", [1.4, 1.7], [1.0, 1.0], 0.5),
+    loss_case(EDGES, "one of two", [1.5, 1.1], [2.0, 2.0]),
+    loss_case(EDGES, "one of four", [1.5, 1.1, 0.5, 1.0], [0.5, 2.0, 3.0, -1.0]),
+    reshaped(loss_case(EDGES, "two axes", [1.5, 0.9, 0.6, 1.4], [1.0, -2.0, -2.0, -0.5]), 2),
+    loss_case(SEEDED, "15 samples", draw_ratios(9, 15, (0.7, 1.3)), draw_advantages(10, 15), 0.3),
+    loss_case(
+        SEEDED,
+        "float32, 20 samples",
+        draw_ratios(11, 20, (0.9, 1.1)),
+        draw_advantages(12, 20),
+        0.1,
+        dtype=torch.float32,
+    ),
+)
+DUAL = {"epsilon_low": 0.2, "epsilon_high": 0.3, "bound": 3.0}
+OTHER_DUAL = {"epsilon_low": 0.1, "epsilon_high": 0.4, "bound": 2.0}
+DUAL_CASES = (
+    surrogate_case(SMALLEST, "inside the interval", [1.1], [1.0], DUAL),
+    surrogate_case(QUADRANTS, "a good action, inside the wider side", [1.25], [1.0], DUAL),
+    surrogate_case(QUADRANTS, "a good action that moved far enough", [1.5], [1.0], DUAL),
+    surrogate_case(QUADRANTS, "a good action that moved the wrong way", [0.5], [1.0], DUAL),
+    surrogate_case(QUADRANTS, "a bad action that moved far enough", [0.5], [-1.0], DUAL),
+    surrogate_case(QUADRANTS, "a bad action that moved the wrong way", [2.0], [-1.0], DUAL),
+    surrogate_case(QUADRANTS, "a bad action beyond the bound", [5.0], [-1.0], DUAL),
+    surrogate_case(EDGES, "a good action beyond the bound", [5.0], [1.0], DUAL),
+    surrogate_case(EDGES, "an advantage of −2 beyond the bound", [4.0], [-2.0], DUAL),
+    surrogate_case(EDGES, "a bad action at 0.75", [0.75], [-1.0], DUAL),
+    surrogate_case(EDGES, "an advantage of 0", [5.0], [0.0], DUAL),
+    surrogate_case(EDGES, "other edges", [1.35, 0.85, 2.5], [1.0, -1.0, -0.5], OTHER_DUAL),
+    surrogate_case(EDGES, "two axes", [[1.5, 0.6], [0.7, 6.0]], [[2, -2], [3, -3]], DUAL),
+    *(
+        surrogate_case(
+            GRADIENTS,
+            f"ratio {ratio:g}, advantage {sign:+g}",
+            [ratio],
+            [sign],
+            DUAL,
+            gradients=True,
+        )
+        for ratio in (0.5, 0.9, 1.1, 1.25, 1.5, 5.0)
+        for sign in (1.0, -1.0)
+    ),
+    surrogate_case(
+        SEEDED,
+        "12 samples",
+        [*draw_ratios(13, 9, (0.9, 1.4, 2.0)), 2.4, 3.1, 4.5],
+        [*draw_advantages(14, 9), -0.7, -2.5, 1.3],
+        OTHER_DUAL,
+        gradients=True,
+    ),
+    surrogate_case(
+        SEEDED,
+        "float32, two axes",
+        split([*draw_ratios(15, 9, (0.8, 1.3)), 2.4, 3.6, 7.5], 4),
+        split([*draw_advantages(16, 9), -0.7, -2.5, -1.1], 4),
+        DUAL,
+        gradients=True,
+        dtype=torch.float32,
+    ),
+)
+
+# --- mistakes in words ---------------------------------------------------------------------
+
+MINIMUM = (
+    "You clip and leave the minimum out. Where the ratio moved the wrong way, the clipped term is "
+    "flat: the sample cannot push it back. Take the smaller of the plain and the clipped term."
+)
+MAXIMUM_FOR_BAD = (
+    "It takes the larger term where the advantage is negative (as does a minimum of two ratios, "
+    "multiplied afterwards). The smaller term is right for both signs: ratio 1.5 with advantage −1 "
+    "must give −1.5, so that the action is pushed down again."
+)
+MAXIMUM = (
+    "It takes the larger of the two terms; perhaps the sign was turned before the minimum was "
+    "taken. The smaller term of the objective counts, for good and for bad actions."
+)
+NO_CLIP = "Nothing is clipped: ratio times advantage pays for every further step."
+LOG_CLIP = (
+    "It clips the logarithm of the ratio to ±ε, so the edges are e^−ε and e^ε. Clip the ratio "
+    "itself, to 1 − ε and 1 + ε."
+)
+ABOVE_ONLY = (
+    "Only the upper edge is there: a bad action is pushed down without end. Clip at 1 − ε too."
+)
+BELOW_ONLY = (
+    "Only the lower edge is there: a good action is pushed up without end. Clip at 1 + ε too."
+)
+AROUND_ZERO = "It clips the ratio to ±ε, as if no change were 0. No change is a ratio of 1."
+OUTSIDE_DROPPED = (
+    "It gives 0 to every sample outside the interval. The clipped value is a constant and not 0, "
+    "and on the wrong side the sample must still push back."
+)
+PRODUCT_CLIPPED = (
+    "It clips the product of ratio and advantage. Clip the ratio first, then multiply by the "
+    "advantage."
+)
+LEAK = (
+    "The numbers are right, and a gradient flows into the advantages: the critic would be trained "
+    "to make actions look good. Detach the advantages."
+)
+EPSILON_IGNORED = "It uses 0.2 whatever ε is given. Use the argument clip_epsilon."
+SIGN_OF_ADVANTAGE = "It uses only the sign of the advantage. How large it is matters too."
+HALF_GRADIENT = (
+    "The ratio inside the clip is detached: inside the interval, where both terms are equal, half "
+    "of the gradient is lost. Leave the ratio attached in both terms."
+)
+OBJECTIVE = (
+    "The sign is that of an objective. A loss is minimised: give minus the mean of the objective."
+)
+SUM = "It adds up over the batch, so the step grows with the batch. Take the mean."
+MEANS_FIRST = (
+    "It averages first and takes the minimum of two means. The minimum belongs to each sample, "
+    "the mean comes last."
+)
+
+SURROGATE_MISTAKES = {
+    "clamp_without_minimum": MINIMUM,
+    "maximum_for_bad_actions": MAXIMUM_FOR_BAD,
+    "maximum_everywhere": MAXIMUM,
+    "no_clip": NO_CLIP,
+    "sign_turned": "The sign is that of a loss. The objective of a good action is positive.",
+    "clip_on_the_log_ratio": LOG_CLIP,
+    "one_sided_clip": ABOVE_ONLY,
+    "lower_edge_only": BELOW_ONLY,
+    "clip_around_zero": AROUND_ZERO,
+    "outside_thrown_away": OUTSIDE_DROPPED,
+    "product_clipped": PRODUCT_CLIPPED,
+    "gradient_through_the_advantages": LEAK,
+    "epsilon_ignored": EPSILON_IGNORED,
+    "sign_of_the_advantage_only": SIGN_OF_ADVANTAGE,
+    "mean_over_the_batch": "It averages. Here each sample keeps its own value; the loss takes the "
+    "mean later.",
+    "ratio_detached_in_the_clip": HALF_GRADIENT,
+    "lower_edge_is_a_quotient": "The lower edge is 1/(1 + ε). The interval is symmetric in the "
+    "ratio: 1 − ε.",
+}
+LOSS_MISTAKES = {
+    "clamp_without_minimum": MINIMUM,
+    "maximum_for_bad_actions": MAXIMUM_FOR_BAD,
+    "maximum_everywhere": MAXIMUM,
+    "no_clip": NO_CLIP,
+    "clip_on_the_log_ratio": LOG_CLIP,
+    "one_sided_clip": ABOVE_ONLY,
+    "lower_edge_only": BELOW_ONLY,
+    "clip_around_zero": AROUND_ZERO,
+    "outside_thrown_away": OUTSIDE_DROPPED,
+    "epsilon_ignored": EPSILON_IGNORED,
+    "objective_called_a_loss": OBJECTIVE,
+    "sum_over_the_batch": SUM,
+    "not_averaged": "It gives one number per sample. A loss is one number: take the mean.",
+    "minimum_of_the_means": MEANS_FIRST,
+    "old_log_probs_with_gradient": "The numbers are right, and a gradient flows into the old "
+    "log-probabilities. They were written down while sampling: detach them.",
+    "ratio_of_a_tensor_with_itself": "The ratio is 1 for every sample: it is made from log_probs "
+    "alone. Subtract log_probs_old.",
+    "critic_trained_through_the_policy_loss": LEAK,
+    "ratio_upside_down": "The ratio is upside down: old over new. It is new over old, "
+    "exp(log_probs − log_probs_old).",
+    "exponential_missing": "It uses the difference of the logarithms as the ratio. Take exp of it.",
+    "probabilities_divided": "It divides two probabilities. Small ones become 0, and 0/0 is NaN: "
+    "subtract the logarithms first, then take exp.",
+    "quotient_of_the_logarithms": "It divides the logarithms. The ratio is the exp of their "
+    "difference.",
+    "ratio_forgotten": "This is the loss of REINFORCE, log-probability times advantage: it has no "
+    "ratio and no clip.",
+}
+FRACTION_MISTAKES = {
+    "outside_reported_twice": "It counts every sample outside as one without gradient. On the "
+    "wrong side the gradient is alive and pulls the ratio back.",
+    "log_ratio_for_the_ratio": "It compares the logarithm of the ratio with ε. Take exp first: "
+    "the edges are 1 − ε and 1 + ε.",
+    "sides_swapped": "It counts the samples that are pulled back. The gradient is gone where the "
+    "ratio went the way the advantage asks for: up with a good action, down with a bad one.",
+    "above_only": "It forgets the lower edge: a ratio below 1 − ε is outside too.",
+    "below_only": "It forgets the upper edge: a ratio above 1 + ε is outside too.",
+    "counted_instead_of_averaged": "It counts samples. A fraction is the mean over all of them.",
+    "inside_counted": "The first number is the share inside. Asked for is the share outside.",
+    "order_of_the_two": "The two numbers are in the other order: outside first, then those "
+    "without gradient.",
+    "zero_advantage_counted": "It counts samples whose advantage is 0. They had no gradient that "
+    "the clip could take away: compare with > and <.",
+    "share_of_those_outside": "The second number is divided by the samples outside. Divide both by "
+    "all samples.",
+    "percent": "It gives percent. A fraction lies between 0 and 1.",
+    "ratio_compared_with_epsilon": "It compares the ratio with ε. The edges are 1 − ε and 1 + ε.",
+    "good_actions_only": "The second number counts good actions only. A bad action whose ratio "
+    "fell below 1 − ε has lost its gradient too.",
+    "ratio_upside_down": "The ratio is upside down: old over new. It is new over old.",
+    "epsilon_ignored": EPSILON_IGNORED,
+}
+MENDED_MISTAKES = {
+    "maximum_for_bad_actions": "This is the loss as it was published. Put in ratio 1.5 and "
+    "advantage −1: which of the two terms should count, if the action is to become rare again?",
+    "maximum_everywhere": MAXIMUM,
+    "condition_turned": "Now it is wrong for good actions and right for bad ones. The smaller term "
+    "counts for both signs, so no condition is needed.",
+    "clamp_without_minimum": MINIMUM,
+    "no_clip": NO_CLIP,
+    "bad_actions_ignored": "Bad actions no longer count at all. They must be made rare: take the "
+    "smaller term for them too.",
+    "plain_for_bad_actions": "Bad actions are no longer clipped: below 1 − ε they are pushed down "
+    "without end. The smaller term stops that.",
+    "clipped_for_bad_actions": "Bad actions always take the clipped term: at ratio 1.5 nothing "
+    "pushes them down again. The smaller term does.",
+    "absolute_advantage": "It uses the size of the advantage without its sign: bad actions are "
+    "made likely.",
+    "minimum_of_the_means": MEANS_FIRST,
+    "objective_called_a_loss": OBJECTIVE,
+    "sum_over_the_batch": SUM,
+    "critic_trained_through_the_policy_loss": LEAK,
+}
+SIGN_MISTAKES = {
+    "signs_of_the_loss": "These are the signs of the loss. The question is about the objective, "
+    "which is maximised.",
+    "outside_is_always_flat": "You take every sample outside the interval for a flat one. Write "
+    "down both terms for case c: the plain one is smaller, and it has a slope.",
+    "inverted_for_bad_actions": "For bad actions you took the larger term. The smaller one counts "
+    "for both signs.",
+    "pulled_back": "You have the clip pull the ratio back into the interval. It only stops paying: "
+    "where the smaller term is flat, the slope is 0.",
+    "sign_of_the_advantage": "You gave the sign of the advantage: the slope without a clip. In two "
+    "of the six cases the clipped term is the smaller one, and it is flat.",
+    "good_actions_clipped_only": "You clip good actions only. A bad action that has become rare "
+    "enough is not pushed further either.",
+    "bad_actions_clipped_only": "You clip bad actions only. A good action that has become likely "
+    "enough is not pushed further either.",
+    "sides_swapped": "You put the flat stretches on the wrong sides. The slope is gone where the "
+    "ratio went the way the advantage asks for.",
+    "direction_of_the_ratio": "You gave the direction in which the ratio moved. The slope of the "
+    "objective depends on the advantage and on which term is smaller.",
+    "all_flat": "You expect no slope anywhere. Inside the interval the plain term counts, and its "
+    "slope is the advantage.",
+    "one_for_negative_too": "You have bad actions pushed up. A negative advantage gives a negative "
+    "slope wherever the plain term counts.",
+}
+DUAL_MISTAKES = {
+    "symmetric_low": "Both edges use epsilon_low. The upper edge is 1 + epsilon_high.",
+    "symmetric_high": "Both edges use epsilon_high. The lower edge is 1 − epsilon_low.",
+    "edges_swapped": "The two widths are swapped: epsilon_low belongs to the lower edge.",
+    "bound_missing": "The bound has no effect: a bad action at ratio 5 must give 3 times its "
+    "advantage, not 5 times.",
+    "bound_for_good_actions_too": "The bound acts on good actions too: there the maximum makes "
+    "their objective bound times advantage. It is for negative advantages only.",
+    "minimum_with_the_bound": "You take the minimum with the bound. For a negative advantage the "
+    "bound is a floor: take the maximum.",
+    "bound_without_the_advantage": "The floor is −bound. It scales with the advantage: bound times "
+    "advantage.",
+    "upper_edge_at_the_bound": "The bound replaced the upper edge of the clip. Both exist: the "
+    "edge for good actions, the bound for bad ones.",
+    "clamp_without_minimum": MINIMUM,
+    "maximum_for_bad_actions": MAXIMUM_FOR_BAD,
+    "sign_turned": "The sign is that of a loss. The objective of a good action is positive.",
+    "gradient_through_the_advantages": LEAK,
+    "bound_added_to_one": "The floor is at ratio 1 + bound. The bound is itself a ratio.",
+}
+
+# --- exercises -----------------------------------------------------------------------------
+
+EXERCISES = (
+    FunctionExercise(
+        id="clip.clipped_surrogate",
+        cases=SURROGATE_CASES,
+        gives="same shape",
+        learns=("ratios",),
+        mistakes=SURROGATE_MISTAKES,
+        hints=(
+            "Two terms: the plain one, ratio times advantage, and the same with a clipped ratio. "
+            "What is left is to choose between them, sample by sample.",
+            "Never pay for more than the clipped term allows, and always let a sample push back. "
+            "Both wishes are one rule: the more pessimistic term. The advantages are constants.",
+            "min( ratio·Â, clip(ratio, 1 − ε, 1 + ε)·Â )",
+        ),
+    ),
+    FunctionExercise(
+        id="clip.clipped_surrogate_loss",
+        cases=LOSS_CASES,
+        gives="scalar",
+        learns=("log_probs",),
+        mistakes=LOSS_MISTAKES,
+        hints=(
+            "Three steps: the ratio from two logarithms, the objective of each sample, one number "
+            "to be minimised.",
+            "What was written down while sampling is a constant: log_probs_old and the advantages. "
+            "The mean comes after the minimum, and the sign turns last.",
+            "−mean( min( ρ·Â, clip(ρ, 1 − ε, 1 + ε)·Â ) ),  ρ = exp(log π − log π_old)",
+        ),
+    ),
+    FunctionExercise(
+        id="clip.clip_fractions",
+        cases=FRACTION_CASES,
+        gives="two numbers",
+        mistakes=FRACTION_MISTAKES,
+        hints=(
+            "Two questions for each sample, each answered by yes or no: has its ratio left the "
+            "interval, and has the clip taken its gradient?",
+            "A sample outside has two possible sides. Which side lost its gradient depends on the "
+            "sign of the advantage. The mean of yes and no, as 1 and 0, is the fraction.",
+            "outside: |ρ − 1| > ε;   zero gradient: (ρ > 1 + ε and Â > 0) or (ρ < 1 − ε and Â < 0)",
+        ),
+    ),
+    SignsExercise(
+        id="clip.gradient_signs",
+        questions={
+            "a": ("ratio 1.1, advantage +1", "The ratio lies inside: both terms are the same."),
+            "b": ("ratio 1.3, advantage +1", "Write down both terms. Which one is smaller?"),
+            "c": ("ratio 0.7, advantage +1", "Write down both terms. Which one is smaller?"),
+            "d": ("ratio 1.3, advantage −1", "Compare −1.3 with −1.2. Which one is smaller?"),
+            "e": ("ratio 0.7, advantage −1", "Compare −0.7 with −0.8. Which one is smaller?"),
+            "f": ("ratio 0.9, advantage −1", "The ratio lies inside: both terms are the same."),
+        },
+        mistakes=SIGN_MISTAKES,
+        hints=(
+            "For each case write down two numbers: ratio times advantage, and clipped ratio times "
+            "advantage. The smaller one is the objective.",
+            "If the smaller one is the clipped term and the ratio lies outside, moving the ratio a "
+            "little changes nothing. Otherwise the slope is the advantage.",
+            "∂/∂ρ min(ρ·Â, clip(ρ)·Â) = 0 if clip(ρ)·Â < ρ·Â, else Â",
+        ),
+    ),
+    FunctionExercise(
+        id="clip.mended_loss",
+        cases=LOSS_CASES,
+        gives="scalar",
+        learns=("log_probs",),
+        mistakes=MENDED_MISTAKES,
+        hints=(
+            "Run the loss on one sample: ratio 1.5, advantage −1. Which way does a step down push "
+            "the ratio?",
+            "Good actions are treated right. Compare the two terms of a bad action at ratio 1.5, "
+            "and see which of them can push it down.",
+            "−mean( min( ρ·Â, clip(ρ, 1 − ε, 1 + ε)·Â ) ) for both signs of Â",
+        ),
+    ),
+    FunctionExercise(
+        id="clip.asymmetric_dual_clip",
+        cases=DUAL_CASES,
+        gives="same shape",
+        learns=("ratios",),
+        mistakes=DUAL_MISTAKES,
+        hints=(
+            "Start from the clipped surrogate with two different edges. Then change what happens "
+            "to negative advantages, and to them only.",
+            "For a bad action the objective falls without end as its ratio grows. The bound is the "
+            "floor under it: a maximum around the minimum.",
+            "Â < 0: max( min( ρ·Â, clip(ρ, 1 − ε_low, 1 + ε_high)·Â ), bound·Â )",
+        ),
+    ),
+)

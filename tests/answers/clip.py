@@ -1,0 +1,625 @@
+"""Answers to the exercises of lesson 04."""
+
+import math
+
+import numpy as np
+import torch
+from mistakes import mistakes_of
+from torch.nn import functional
+
+from answers import new_catalogue
+from ppo_lessons import clip
+
+EXERCISES = (
+    "clipped_surrogate",
+    "clipped_surrogate_loss",
+    "clip_fractions",
+    "gradient_signs",
+    "mended_loss",
+    "asymmetric_dual_clip",
+)
+RIGHT, passes = new_catalogue(*EXERCISES)
+WRONG, breaks = new_catalogue(*EXERCISES)
+
+RIGHT["clipped_surrogate"]["package"] = clip.clipped_surrogate
+RIGHT["clipped_surrogate_loss"]["package"] = clip.clipped_surrogate_loss
+RIGHT["mended_loss"]["package"] = clip.clipped_surrogate_loss
+RIGHT["clip_fractions"]["package"] = clip.clip_fractions
+# Those about masks break an argument that the exercise leaves out.
+ABOUT_MASKS = (
+    "mask_as_a_factor",
+    "masked_entries_in_the_backward_pass",
+    "divided_by_all_entries",
+    "padding_counted",
+)
+for mistake in mistakes_of("clip"):
+    if mistake.name not in ABOUT_MASKS:
+        WRONG[mistake.breaks][mistake.name] = mistake.function
+
+
+# --- the clipped surrogate -----------------------------------------------------------------
+
+
+@passes("clipped_surrogate")
+def where_by_sign(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    high = ratios.clamp(max=1 + clip_epsilon) * advantages
+    low = ratios.clamp(min=1 - clip_epsilon) * advantages
+    return torch.where(advantages > 0, high, low)
+
+
+@passes("clipped_surrogate")
+def clamp_by_sign(ratios, advantages, clip_epsilon):
+    inf = torch.full_like(ratios, math.inf)
+    top = torch.where(advantages >= 0, torch.full_like(ratios, 1 + clip_epsilon), inf)
+    bottom = torch.where(advantages < 0, torch.full_like(ratios, 1 - clip_epsilon), -inf)
+    return torch.maximum(torch.minimum(ratios, top), bottom) * advantages.detach()
+
+
+@passes("clipped_surrogate")
+def loop_over_samples(ratios, advantages, *, clip_epsilon):
+    terms = []
+    for ratio, advantage in zip(ratios.flatten(), advantages.detach().flatten(), strict=True):
+        clipped = min(max(ratio, 1 - clip_epsilon), 1 + clip_epsilon)
+        terms.append(min(ratio * advantage, clipped * advantage))
+    return torch.stack(terms).reshape(ratios.shape)
+
+
+@passes("clipped_surrogate")
+def in_place_on_a_copy(ratios, advantages, *, clip_epsilon):
+    kept = ratios.clone()
+    too_high = (ratios > 1 + clip_epsilon) & (advantages > 0)
+    too_low = (ratios < 1 - clip_epsilon) & (advantages < 0)
+    kept[too_high] = 1 + clip_epsilon
+    kept[too_low] = 1 - clip_epsilon
+    return kept * advantages.detach()
+
+
+@passes("clipped_surrogate")
+def in_float32(ratios, advantages, *, clip_epsilon):
+    ratios, advantages = ratios.float(), advantages.detach().float()
+    terms = torch.stack([ratios, ratios.clip(1 - clip_epsilon, 1 + clip_epsilon)]) * advantages
+    return terms.amin(dim=0)
+
+
+@passes("clipped_surrogate")
+def in_log_space(ratios, advantages, *, clip_epsilon):
+    edges = math.log1p(-clip_epsilon), math.log1p(clip_epsilon)
+    clipped = ratios.log().clamp(*edges).exp()
+    return torch.min(ratios * advantages.detach(), clipped * advantages.detach())
+
+
+@passes("clipped_surrogate")
+def minus_what_is_too_much(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.data
+    excess = functional.relu(ratios - 1 - clip_epsilon) * advantages.clamp(min=0)
+    lack = functional.relu(1 - clip_epsilon - ratios) * (-advantages).clamp(min=0)
+    return ratios * advantages - excess - lack
+
+
+def as_loss(function):
+    def loss(log_probs, log_probs_old, advantages, *, clip_epsilon):
+        ratios = (log_probs - log_probs_old.detach()).exp()
+        return -function(ratios, advantages.detach(), clip_epsilon=clip_epsilon).mean()
+
+    return loss
+
+
+@breaks("clipped_surrogate")
+def maximum_everywhere(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon)
+    return torch.maximum(ratios * advantages, clipped * advantages)
+
+
+@breaks("clipped_surrogate")
+def no_clip(ratios, advantages, *, clip_epsilon):
+    return ratios * advantages.detach()
+
+
+@breaks("clipped_surrogate")
+def lower_edge_only(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    return torch.minimum(ratios * advantages, ratios.clamp(min=1 - clip_epsilon) * advantages)
+
+
+@breaks("clipped_surrogate")
+def product_clipped(ratios, advantages, *, clip_epsilon):
+    plain = ratios * advantages.detach()
+    return torch.minimum(plain, plain.clamp(1 - clip_epsilon, 1 + clip_epsilon))
+
+
+@breaks("clipped_surrogate")
+def epsilon_ignored(ratios, advantages, *, clip_epsilon):
+    return clip.clipped_surrogate(ratios, advantages, clip_epsilon=0.2)
+
+
+@breaks("clipped_surrogate")
+def sign_of_the_advantage_only(ratios, advantages, *, clip_epsilon):
+    return clip.clipped_surrogate(ratios, advantages.sign(), clip_epsilon=clip_epsilon)
+
+
+@breaks("clipped_surrogate")
+def mean_over_the_batch(ratios, advantages, *, clip_epsilon):
+    return clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon).mean()
+
+
+@breaks("clipped_surrogate")
+def ratio_detached_in_the_clip(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    clipped = ratios.detach().clamp(1 - clip_epsilon, 1 + clip_epsilon)
+    return torch.minimum(ratios * advantages, clipped * advantages)
+
+
+@breaks("clipped_surrogate")
+def lower_edge_is_a_quotient(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(1 / (1 + clip_epsilon), 1 + clip_epsilon)
+    return torch.minimum(ratios * advantages, clipped * advantages)
+
+
+# --- the loss ------------------------------------------------------------------------------
+
+
+@passes("clipped_surrogate_loss", "mended_loss")
+def maximum_of_the_negatives(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = torch.exp(log_probs - log_probs_old.detach())
+    advantages = advantages.detach()
+    clipped = torch.clamp(ratios, 1 - clip_epsilon, 1 + clip_epsilon)
+    return torch.max(-ratios * advantages, -clipped * advantages).mean()
+
+
+@passes("clipped_surrogate_loss", "mended_loss")
+def loss_in_a_loop(log_probs, log_probs_old, advantages, clip_epsilon):
+    total = 0.0
+    rows = zip(log_probs.flatten(), log_probs_old.flatten(), advantages.flatten(), strict=True)
+    for new, old, advantage in rows:
+        ratio = torch.exp(new - old.item())
+        clipped = ratio.clamp(1 - clip_epsilon, 1 + clip_epsilon)
+        total = total - min(ratio * advantage.item(), clipped * advantage.item())
+    return total / log_probs.numel()
+
+
+@passes("clipped_surrogate_loss", "mended_loss")
+def loss_with_a_mask_of_live_samples(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    with torch.no_grad():
+        advantages = advantages.clone()
+        ratios = (log_probs - log_probs_old).exp()
+        flat = ((ratios > 1 + clip_epsilon) & (advantages > 0)) | (
+            (ratios < 1 - clip_epsilon) & (advantages < 0)
+        )
+        edge = torch.where(advantages > 0, 1 + clip_epsilon, 1 - clip_epsilon)
+    live = (log_probs - log_probs_old.detach()).exp()
+    return -torch.where(flat, edge.to(live.dtype), live).mul(advantages).mean()
+
+
+@passes("clipped_surrogate_loss", "mended_loss")
+def loss_in_float32(log_probs, log_probs_old, advantages, *, clip_epsilon, mask=None):
+    log_ratios = (log_probs - log_probs_old.detach()).float()
+    edges = math.log(1 - clip_epsilon), math.log(1 + clip_epsilon)
+    terms = torch.stack([log_ratios, log_ratios.clamp(*edges)]).exp() * advantages.detach().float()
+    return -terms.min(dim=0).values.mean()
+
+
+@passes("clipped_surrogate_loss", "mended_loss")
+def loss_as_a_sum_divided(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = (log_probs - log_probs_old.clone().detach()).exp()
+    signs = advantages.detach().sign()
+    capped = signs * torch.minimum(signs * ratios, signs + clip_epsilon)
+    return -(capped * advantages.detach()).sum() / advantages.numel()
+
+
+for name in (
+    "clamp_without_minimum",
+    "maximum_for_bad_actions",
+    "maximum_everywhere",
+    "no_clip",
+    "clip_on_the_log_ratio",
+    "one_sided_clip",
+    "lower_edge_only",
+    "clip_around_zero",
+    "outside_thrown_away",
+    "epsilon_ignored",
+):
+    WRONG["clipped_surrogate_loss"][name] = as_loss(WRONG["clipped_surrogate"][name])
+for name in ("clamp_without_minimum", "maximum_for_bad_actions", "maximum_everywhere", "no_clip"):
+    WRONG["mended_loss"][name] = as_loss(WRONG["clipped_surrogate"][name])
+for name in (
+    "objective_called_a_loss",
+    "sum_over_the_batch",
+    "critic_trained_through_the_policy_loss",
+):
+    WRONG["mended_loss"][name] = WRONG["clipped_surrogate_loss"][name]
+
+
+def terms_of(log_probs, log_probs_old, advantages, clip_epsilon):
+    ratios = (log_probs - log_probs_old.detach()).exp()
+    clipped = ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon)
+    return ratios * advantages.detach(), clipped * advantages.detach()
+
+
+@breaks("clipped_surrogate_loss")
+def not_averaged(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    return -torch.minimum(*terms_of(log_probs, log_probs_old, advantages, clip_epsilon))
+
+
+@breaks("clipped_surrogate_loss", "mended_loss")
+def minimum_of_the_means(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    plain, clipped = terms_of(log_probs, log_probs_old, advantages, clip_epsilon)
+    return -torch.minimum(plain.mean(), clipped.mean())
+
+
+@breaks("clipped_surrogate_loss")
+def ratio_upside_down(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = (log_probs_old.detach() - log_probs).exp()
+    return -clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon).mean()
+
+
+@breaks("clipped_surrogate_loss")
+def exponential_missing(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = log_probs - log_probs_old.detach()
+    return -clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon).mean()
+
+
+@breaks("clipped_surrogate_loss")
+def probabilities_divided(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = log_probs.exp() / log_probs_old.detach().exp()
+    return -clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon).mean()
+
+
+@breaks("clipped_surrogate_loss")
+def quotient_of_the_logarithms(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = log_probs / log_probs_old.detach()
+    return -clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon).mean()
+
+
+@breaks("clipped_surrogate_loss")
+def ratio_forgotten(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    return -(log_probs * advantages.detach()).mean()
+
+
+# --- the mended loss -----------------------------------------------------------------------
+
+
+def chosen(choose):
+    """Make a loss from a rule that chooses between the two terms of each sample."""
+
+    def loss(log_probs, log_probs_old, advantages, *, clip_epsilon):
+        plain, clipped = terms_of(log_probs, log_probs_old, advantages, clip_epsilon)
+        return -choose(plain, clipped, advantages.detach()).mean()
+
+    loss.__name__ = choose.__name__
+    return loss
+
+
+@breaks("mended_loss")
+@chosen
+def condition_turned(plain, clipped, advantages):
+    lower, upper = torch.minimum(plain, clipped), torch.maximum(plain, clipped)
+    return torch.where(advantages < 0, lower, upper)
+
+
+@breaks("mended_loss")
+@chosen
+def bad_actions_ignored(plain, clipped, advantages):
+    return torch.where(advantages >= 0, torch.minimum(plain, clipped), 0)
+
+
+@breaks("mended_loss")
+@chosen
+def plain_for_bad_actions(plain, clipped, advantages):
+    return torch.where(advantages >= 0, torch.minimum(plain, clipped), plain)
+
+
+@breaks("mended_loss")
+@chosen
+def clipped_for_bad_actions(plain, clipped, advantages):
+    return torch.where(advantages >= 0, torch.minimum(plain, clipped), clipped)
+
+
+@breaks("mended_loss")
+def absolute_advantage(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    return clip.clipped_surrogate_loss(
+        log_probs, log_probs_old, advantages.abs(), clip_epsilon=clip_epsilon
+    )
+
+
+# --- the two fractions ---------------------------------------------------------------------
+
+
+def sides(log_probs, log_probs_old, advantages, epsilon):
+    ratios = (log_probs - log_probs_old).exp()
+    above, below = ratios > 1 + epsilon, ratios < 1 - epsilon
+    return above, below, (above & (advantages > 0)) | (below & (advantages < 0))
+
+
+def shares(*flags):
+    return tuple(flag.double().mean() for flag in flags)
+
+
+@passes("clip_fractions")
+def compares_the_two_terms(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = (log_probs - log_probs_old).exp()
+    clipped = ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon)
+    outside = ratios != clipped
+    flat = clipped * advantages < ratios * advantages
+    return outside.float().mean(), flat.float().mean()
+
+
+@passes("clip_fractions")
+def counts_in_a_loop(log_probs, log_probs_old, advantages, clip_epsilon):
+    outside = flat = 0
+    rows = [each.flatten().tolist() for each in (log_probs, log_probs_old, advantages)]
+    for new, old, advantage in zip(*rows, strict=True):
+        ratio = math.exp(new - old)
+        if abs(ratio - 1) > clip_epsilon:
+            outside += 1
+            if (ratio - 1) * advantage > 0:
+                flat += 1
+    return outside / len(rows[0]), flat / len(rows[0])
+
+
+@passes("clip_fractions")
+def with_numpy(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    change = np.expm1((log_probs - log_probs_old).numpy())
+    outside = np.abs(change) > clip_epsilon
+    flat = outside & (np.sign(change) == np.sign(advantages.numpy()))
+    return [outside.mean(), flat.mean()]
+
+
+@passes("clip_fractions")
+def in_logarithms(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    log_ratios = log_probs - log_probs_old
+    above = log_ratios > math.log(1 + clip_epsilon)
+    below = log_ratios < math.log(1 - clip_epsilon)
+    pushed = torch.where(advantages > 0, above, below) & (advantages != 0)
+    return torch.stack([(above | below).double().mean(), pushed.double().mean()])
+
+
+@passes("clip_fractions")
+def by_autograd(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = (log_probs - log_probs_old).exp().requires_grad_()
+    clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon).sum().backward()
+    flat = (ratios.grad == 0) & (advantages != 0)
+    outside = (ratios.detach() - 1).abs() > clip_epsilon
+    return outside.double().mean().item(), flat.double().mean().item()
+
+
+@breaks("clip_fractions")
+def below_only(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    _, below, _ = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return shares(below, below & (advantages < 0))
+
+
+@breaks("clip_fractions")
+def counted_instead_of_averaged(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return (above | below).sum(), flat.sum()
+
+
+@breaks("clip_fractions")
+def inside_counted(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return shares(~(above | below), flat)
+
+
+@breaks("clip_fractions")
+def order_of_the_two(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return shares(flat, above | below)
+
+
+@breaks("clip_fractions")
+def zero_advantage_counted(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, _ = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return shares(above | below, (above & (advantages >= 0)) | (below & (advantages <= 0)))
+
+
+@breaks("clip_fractions")
+def share_of_those_outside(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    outside = above | below
+    return outside.double().mean(), flat.sum() / outside.sum().clamp(min=1)
+
+
+@breaks("clip_fractions")
+def percent(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return tuple(100 * share for share in shares(above | below, flat))
+
+
+@breaks("clip_fractions")
+def ratio_compared_with_epsilon(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = (log_probs - log_probs_old).exp()
+    above, below = ratios > clip_epsilon, ratios < -clip_epsilon
+    return shares(above | below, (above & (advantages > 0)) | (below & (advantages < 0)))
+
+
+@breaks("clip_fractions")
+def good_actions_only(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, _ = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return shares(above | below, above & (advantages > 0))
+
+
+def _upside_down(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, flat = sides(log_probs_old, log_probs, advantages, clip_epsilon)
+    return shares(above | below, flat)
+
+
+WRONG["clip_fractions"]["ratio_upside_down"] = _upside_down
+
+
+def _epsilon_ignored(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, flat = sides(log_probs, log_probs_old, advantages, 0.2)
+    return shares(above | below, flat)
+
+
+WRONG["clip_fractions"]["epsilon_ignored"] = _epsilon_ignored
+
+# --- six signs -----------------------------------------------------------------------------
+
+LETTERS = "abcdef"
+SIGNS = (1, 0, 1, -1, 0, -1)
+RIGHT["gradient_signs"] = {
+    "numbers": dict(zip(LETTERS, SIGNS, strict=True)),
+    "floats_in_a_list": [float(sign) for sign in SIGNS],
+    "words": dict(zip(LETTERS, ("+", "0", "+", "-", "0", "-"), strict=True)),
+    "other_words": dict(
+        zip("ABCDEF", ("positive", "zero", "Positive", "minus", "none", "−1"), strict=True)
+    ),
+    "a_tensor": torch.tensor(SIGNS),
+    "slopes": (1.0, 0.0, 1.0, -1.0, 0.0, np.float64(-1)),
+}
+WRONG["gradient_signs"] = {
+    name: dict(zip(LETTERS, signs, strict=True))
+    for name, signs in {
+        "signs_of_the_loss": (-1, 0, -1, 1, 0, 1),
+        "outside_is_always_flat": (1, 0, 0, 0, 0, -1),
+        "inverted_for_bad_actions": (1, 0, 1, 0, -1, -1),
+        "pulled_back": (1, -1, 1, -1, 1, -1),
+        "sign_of_the_advantage": (1, 1, 1, -1, -1, -1),
+        "good_actions_clipped_only": (1, 0, 1, -1, -1, -1),
+        "bad_actions_clipped_only": (1, 1, 1, -1, 0, -1),
+        "sides_swapped": (1, 1, 0, 0, -1, -1),
+        "direction_of_the_ratio": (1, 1, -1, 1, -1, -1),
+        "all_flat": (0, 0, 0, 0, 0, 0),
+        "one_for_negative_too": (1, 0, 1, 1, 0, 1),
+    }.items()
+}
+
+# --- the asymmetric dual clip --------------------------------------------------------------
+
+
+@passes("asymmetric_dual_clip")
+def as_defined(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return dual(ratios, advantages.detach(), epsilon_low, epsilon_high, bound)
+
+
+def dual(ratios, advantages, low, high, bound):
+    """Everything by its definition; the wrong ones below change one thing."""
+    plain, clipped = ratios * advantages, ratios.clamp(1 - low, 1 + high) * advantages
+    lower = torch.minimum(plain, clipped)
+    return torch.where(advantages < 0, torch.maximum(lower, bound * advantages), lower)
+
+
+@passes("asymmetric_dual_clip")
+def interval_by_sign(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    good = ratios.clamp(max=1 + epsilon_high)
+    bad = ratios.clamp(1 - epsilon_low, bound)
+    return torch.where(advantages > 0, good, bad) * advantages
+
+
+@passes("asymmetric_dual_clip")
+def dual_in_a_loop(ratios, advantages, epsilon_low, epsilon_high, bound):
+    terms = []
+    for ratio, advantage in zip(ratios.flatten(), advantages.flatten().tolist(), strict=True):
+        term = min(ratio * advantage, ratio.clamp(1 - epsilon_low, 1 + epsilon_high) * advantage)
+        if advantage < 0:
+            term = max(term, ratio * 0 + bound * advantage)
+        terms.append(term)
+    return torch.stack(terms).reshape(ratios.shape)
+
+
+@passes("asymmetric_dual_clip")
+def dual_in_place_on_a_copy(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    kept, good = ratios.clone(), advantages >= 0
+    kept[good & (ratios > 1 + epsilon_high)] = 1 + epsilon_high
+    kept[~good & (ratios < 1 - epsilon_low)] = 1 - epsilon_low
+    kept[~good & (ratios > bound)] = bound
+    return kept * advantages.detach()
+
+
+@passes("asymmetric_dual_clip")
+def dual_in_float32(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach().float()
+    logs = ratios.float().log()
+    good = logs.clamp(max=math.log(1 + epsilon_high)).exp()
+    bad = logs.clamp(math.log(1 - epsilon_low), math.log(bound)).exp()
+    return good * advantages.relu() - bad * (-advantages).relu()
+
+
+@breaks("asymmetric_dual_clip")
+def symmetric_low(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return dual(ratios, advantages.detach(), epsilon_low, epsilon_low, bound)
+
+
+@breaks("asymmetric_dual_clip")
+def symmetric_high(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return dual(ratios, advantages.detach(), epsilon_high, epsilon_high, bound)
+
+
+@breaks("asymmetric_dual_clip")
+def edges_swapped(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return dual(ratios, advantages.detach(), epsilon_high, epsilon_low, bound)
+
+
+@breaks("asymmetric_dual_clip")
+def bound_missing(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return dual(ratios, advantages.detach(), epsilon_low, epsilon_high, math.inf)
+
+
+@breaks("asymmetric_dual_clip")
+def bound_for_good_actions_too(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(1 - epsilon_low, 1 + epsilon_high)
+    lower = torch.minimum(ratios * advantages, clipped * advantages)
+    return torch.maximum(lower, bound * advantages)
+
+
+@breaks("asymmetric_dual_clip")
+def minimum_with_the_bound(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    lower = dual(ratios, advantages, epsilon_low, epsilon_high, math.inf)
+    return torch.where(advantages < 0, torch.minimum(lower, bound * advantages), lower)
+
+
+@breaks("asymmetric_dual_clip")
+def bound_without_the_advantage(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    lower = dual(ratios, advantages, epsilon_low, epsilon_high, math.inf)
+    return torch.where(advantages < 0, lower.clamp(min=-bound), lower)
+
+
+@breaks("asymmetric_dual_clip")
+def upper_edge_at_the_bound(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(1 - epsilon_low, bound)
+    return torch.minimum(ratios * advantages, clipped * advantages)
+
+
+def _dual_clamp_without_minimum(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return ratios.clamp(1 - epsilon_low, 1 + epsilon_high) * advantages.detach()
+
+
+WRONG["asymmetric_dual_clip"]["clamp_without_minimum"] = _dual_clamp_without_minimum
+
+
+def _dual_maximum(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    plain = ratios * advantages
+    clipped = ratios.clamp(1 - epsilon_low, 1 + epsilon_high) * advantages
+    bad = torch.maximum(torch.maximum(plain, clipped), bound * advantages)
+    return torch.where(advantages < 0, bad, torch.minimum(plain, clipped))
+
+
+WRONG["asymmetric_dual_clip"]["maximum_for_bad_actions"] = _dual_maximum
+
+
+def _dual_sign_turned(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return -dual(ratios, advantages.detach(), epsilon_low, epsilon_high, bound)
+
+
+WRONG["asymmetric_dual_clip"]["sign_turned"] = _dual_sign_turned
+
+
+def _dual_leak(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return dual(ratios, advantages, epsilon_low, epsilon_high, bound)
+
+
+WRONG["asymmetric_dual_clip"]["gradient_through_the_advantages"] = _dual_leak
+
+
+@breaks("asymmetric_dual_clip")
+def bound_added_to_one(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return dual(ratios, advantages.detach(), epsilon_low, epsilon_high, 1 + bound)
