@@ -71,6 +71,7 @@ function samplePanel(shell, svg, sign) {
   });
   group.append(...samples.map((sample) => sample.node));
   roving(samples);
+  dragging(plot, svg, group, samples);
 
   return (epsilon, ratios, revealed) => {
     const [low, high] = [1 - epsilon, 1 + epsilon];
@@ -88,7 +89,6 @@ function samplePanel(shell, svg, sign) {
 
 function makeSample(shell, plot, index) {
   const { store, words } = shell;
-  const listen = (target, type, act) => target.addEventListener(type, act); // gone with the node
   const mark = draw("path", { class: "ppo-mark" });
   const node = draw("g", { class: "ppo-sample", role: "slider", tabindex: -1,
     "aria-orientation": "horizontal", "aria-valuemin": 0, "aria-valuemax": LARGEST },
@@ -98,25 +98,14 @@ function makeSample(shell, plot, index) {
     ratios[index] = snap(ratio);
     store.set({ ratios });
   };
-  let frame = null; // where the panel lay when the drag began
-  listen(node, "pointerdown", (event) => {
-    frame = node.ownerSVGElement.getBoundingClientRect();
-    node.setPointerCapture(event.pointerId);
-    node.focus({ preventScroll: true });
-    event.preventDefault();
-  });
-  listen(node, "pointermove", (event) => {
-    if (frame) move(plot.atX(((event.clientX - frame.left) / frame.width) * PANEL.width));
-  });
-  for (const type of ["pointerup", "pointercancel"]) listen(node, type, () => (frame = null));
-  listen(node, "keydown", (event) => {
+  node.addEventListener("keydown", (event) => { // the listener goes with the node
     const sign = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!sign || event.ctrlKey || event.metaKey || event.altKey) return;
     move(store.get("ratios")[index] + sign * (event.shiftKey ? 0.1 : 0.01));
     event.preventDefault();
   });
   return {
-    index, node,
+    index, node, move,
     ratio: () => store.get("ratios")[index],
     update(ratio, sign, epsilon, revealed) {
       const pushing = stillPushes(ratio, sign, epsilon);
@@ -133,6 +122,26 @@ function makeSample(shell, plot, index) {
       put(mark, { d: MARKS[kind], "data-kind": kind });
     },
   };
+}
+
+// The sample nearest to the pointer follows it, also where several overlap.
+function dragging(plot, svg, group, samples) {
+  let held = null;
+  let frame = null; // where the panel lay when the drag began
+  const ratioAt = (event) =>
+    plot.atX(((event.clientX - frame.left) / frame.width) * PANEL.width);
+  group.addEventListener("pointerdown", (event) => {
+    frame = svg.getBoundingClientRect();
+    const distance = (sample) => Math.abs(sample.ratio() - ratioAt(event));
+    held = samples.reduce((a, b) => (distance(b) < distance(a) ? b : a));
+    group.setPointerCapture(event.pointerId);
+    held.node.focus({ preventScroll: true });
+    event.preventDefault();
+  });
+  group.addEventListener("pointermove", (event) => held?.move(ratioAt(event)));
+  for (const type of ["pointerup", "pointercancel"]) {
+    group.addEventListener(type, () => (held = null));
+  }
 }
 
 // One tab stop for a group: up and down walk through it in the order of the ratios.

@@ -7,6 +7,7 @@ import traitlets
 from ppo_lessons.progress import Comparison, Kept, predict
 from ppo_lessons.quizzes import check_id
 from ppo_lessons.widgets.base import Widget
+from ppo_lessons.widgets.messages import say
 from ppo_lessons.widgets.page import script_of
 
 
@@ -63,9 +64,14 @@ class Predict(Widget):
         """Say the question and what became of it, in the words of `ppo_lessons.predict`."""
         if self.measured is not None:
             words = repr(Comparison(self.id, self.guess, self.measured, self.unit))
-        else:
+        elif self.guess is not None:
             words = repr(Kept(self.id, self.guess, self.unit))
+        else:
+            words = say(self.NAME, "not_yet", language=self.language, id=self.id)
         return f"{self.question}\n{words}".strip()
+
+    def _static_parts(self) -> dict[str, str]:
+        return {"text/markdown": self.sentence().replace("\n", "\n\n")}
 
     def title(self) -> str:
         """Name the widget for people."""
