@@ -234,12 +234,9 @@ def timings(lesson: str) -> list[str]:
     for exercise in all_exercises().values():
         if exercise.lesson != lesson:
             continue
-        answers = {
-            **ANSWERS.right_answers(lesson)[exercise.name],
-            **ANSWERS.wrong_answers(lesson)[exercise.name],
-        }
-        seconds = []
-        for answer in answers.values():
+        name, seconds = exercise.name, []
+        right, wrong = ANSWERS.right_answers(lesson)[name], ANSWERS.wrong_answers(lesson)[name]
+        for answer in [*right.values(), *wrong.values()]:
             start = time.perf_counter()
             engine.judge(exercise, answer)
             seconds.append(time.perf_counter() - start)

@@ -11,11 +11,12 @@ import contextlib
 import importlib.util
 import inspect
 import os
+import symtable
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 PLAIN = (bool, int, float, str, type(None))
@@ -44,7 +45,7 @@ def keep_answer(id: str, answer: Any) -> None:
         answer: what passed the check.
     """
     path = answer_path(id)
-    if path is None or not inspect.isfunction(answer):
+    if path is None or type(answer) is not FunctionType:
         return
     try:
         text = f"# answer: {id}\n{whole_source(answer, name=id.partition('.')[2])}"
@@ -133,13 +134,17 @@ def collect_source(
             continue
         if inspect.isfunction(value) and value.__globals__ is function.__globals__:
             collect_source(value, lines, sources, seen)
-        elif line := line_for(needed, value):
-            lines[line] = None
+        else:
+            lines[line_for(needed, value)] = None
     sources[function.__name__] = text
 
 
-def line_for(name: str, value: Any) -> str | None:
-    """Write the line that gives a name its value, if there is one."""
+def line_for(name: str, value: Any) -> str:
+    """Write the line that gives a name its value.
+
+    Raises:
+        ValueError: if no line can, as for a tensor.
+    """
     if isinstance(value, ModuleType):
         return f"import {value.__name__}" + ("" if value.__name__ == name else f" as {name}")
     if isinstance(value, PLAIN):
@@ -147,13 +152,18 @@ def line_for(name: str, value: Any) -> str | None:
     home, own = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     if isinstance(home, str) and home != "__main__" and own and "." not in own:
         return f"from {home} import {own}" + ("" if own == name else f" as {name}")
-    return None
+    raise ValueError(f"{name} is a {type(value).__name__}; only its value could be kept")
 
 
 def free_names(text: str) -> Iterator[str]:
     """Yield the names that a piece of source looks up outside itself."""
+    tables = [symtable.symtable(text, "<answer>", "exec")]
     seen: set[str] = set(vars(builtins))
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Name) and node.id not in seen:
-            seen.add(node.id)
-            yield node.id
+    while tables:
+        table = tables.pop(0)
+        tables += table.get_children()
+        for symbol in table.get_symbols():
+            outside = symbol.is_global() or table.get_type() == "module"
+            if outside and symbol.is_referenced() and symbol.get_name() not in seen:
+                seen.add(symbol.get_name())
+                yield symbol.get_name()

@@ -17,12 +17,20 @@ from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ppo_lessons.checks.guard import Interrupted, OutOfTime, limited, silent, state_kept
+from ppo_lessons.checks.guard import (
+    Interrupted,
+    OutOfTime,
+    limited,
+    names_kept,
+    silent,
+    state_kept,
+)
 
 SECONDS = 5.0
 TOLERANCE = 1e-4  # an answer may compute in float32; mistakes differ by more than ten times this
@@ -219,11 +227,12 @@ class Outcome:
 
 def call(function: Callable[..., Any], exercise: FunctionExercise, case: Case) -> Outcome:
     """Call a function with fresh inputs and read what it gives; only `OutOfTime` comes through."""
-    inputs = case.tensors()
-    before = {name: tensor.detach().clone() for name, tensor in inputs.items()}
     try:
         with torch.inference_mode(False), torch.enable_grad():
-            returned = function(*inputs.values(), **case.options)
+            inputs = case.tensors()
+            before = {name: tensor.detach().clone() for name, tensor in inputs.items()}
+            with names_kept():
+                returned = function(*inputs.values(), **case.options)
             for name, tensor in before.items():
                 if not unchanged(inputs[name], tensor):
                     return Outcome(problem="changes_its_inputs", detail=name)
@@ -294,7 +303,7 @@ def numel(value: Any) -> int:
 
 def kind_of(value: Any) -> str:
     """Name a type with its article."""
-    if isinstance(value, Tensor):
+    if type(value) in (Tensor, torch.nn.Parameter):
         return f"a tensor of shape {tuple(value.shape)}"
     name = "numpy array" if type(value).__name__ == "ndarray" else type(value).__name__
     article = "an" if name[:1].lower() in tuple("aeiou") else "a"
@@ -411,8 +420,9 @@ def likeness(
     triples = list(zip(outcomes, theirs, expected, strict=False))
     if all(agree(mine, other) for mine, other, _ in triples):
         return 2.0
-    same = all(same_values(mine, other) for mine, other, _ in triples if not mine.problem)
-    if same and not all(same_values(other, right) for _, other, right in triples):
+    numbers_only = [triple for triple in triples if not triple[0].problem]
+    same = all(same_values(mine, other) for mine, other, _ in numbers_only)
+    if same and not all(same_values(other, right) for _, other, right in numbers_only):
         return 1.5
     off = [t for t in triples if not agree(t[1], t[2]) or not agree(t[0], t[2])]
     first = next((t for t in off if not agree(t[0], t[2])), None)
@@ -452,7 +462,7 @@ def judge(exercise: Exercise, answer: Any) -> CheckResult:
 
 def names_seen_by(answer: Any) -> dict[str, Any]:
     """Give the globals of a function, or nothing."""
-    return answer.__globals__ if inspect.isfunction(answer) else {}
+    return answer.__globals__ if type(answer) is FunctionType else {}
 
 
 class Run:

@@ -60,18 +60,14 @@ def state_kept(*namespaces: dict[str, Any]) -> Iterator[None]:
 
     Args:
         *namespaces: dictionaries of names, as a function's globals; names deleted from them come
-            back. Those of `builtins` and `torch` also get their old values back.
+            back.
     """
     states = [(load, save()) for save, load in _STATES]
-    shared = [(space, dict(space)) for space in (vars(builtins), vars(torch), vars(torch.Tensor))]
     own = [(space, dict(space)) for space in namespaces]
     try:
-        yield
+        with names_kept():
+            yield
     finally:
-        for (space, before), owner in zip(shared, (builtins, torch, torch.Tensor), strict=True):
-            for name, value in before.items():
-                if space.get(name, _ABSENT) is not value:
-                    setattr(owner, name, value)
         for space, before in own:
             for name, value in before.items():
                 space.setdefault(name, value)
@@ -79,7 +75,33 @@ def state_kept(*namespaces: dict[str, Any]) -> Iterator[None]:
             load(state)
 
 
+@contextlib.contextmanager
+def names_kept() -> Iterator[None]:
+    """Undo what is done inside to the names of `builtins`, `torch` and `torch.Tensor`.
+
+    Code of a learner is called within, so that the lines after it can rely on `len`.
+    """
+    modules = [(space, _copy(space)) for space in (_BUILTINS, vars(torch))]
+    methods = dict(vars(torch.Tensor))
+    try:
+        yield
+    finally:  # nothing that could be missing now is called here
+        for space, before in modules:
+            for name in before:
+                if space.get(name, _ABSENT) is not before[name]:
+                    space[name] = before[name]
+        now = torch.Tensor.__dict__
+        if now.keys() != methods.keys():
+            for name in [name for name in now if name not in methods]:
+                _delete(torch.Tensor, name)
+        for name in methods:
+            if now.get(name, _ABSENT) is not methods[name]:
+                _set(torch.Tensor, name, methods[name])
+
+
 _ABSENT = object()
+_BUILTINS = vars(builtins)
+_copy, _set, _delete = dict.copy, type.__setattr__, type.__delattr__
 
 
 def _numpy_state() -> Any:
