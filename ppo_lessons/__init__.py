@@ -1,8 +1,8 @@
 """Learn PPO: the small tested package behind the notebooks.
 
 Importing it loads no heavy library. The helpers of the notebooks are found here and loaded at
-their first use: `setup, budget, show, show_source,
-Watch, predict, compare, quiz`.
+their first use: `setup, budget, show, show_source, Watch, recorded, predict, compare, quiz, claim,
+check, hint, reveal`.
 """
 
 from importlib import import_module
@@ -19,7 +19,9 @@ from ppo_lessons.lessons import (
 )
 
 if TYPE_CHECKING:
-    from ppo_lessons.notebook import Watch, budget, setup, show, show_source
+    from ppo_lessons.checks import check, hint, reveal
+    from ppo_lessons.claims import claim
+    from ppo_lessons.notebook import Watch, budget, recorded, setup, show, show_source
     from ppo_lessons.progress import compare, predict, quiz
 
 __version__ = "0.1.0"
@@ -31,11 +33,16 @@ __all__ = [
     "Route",
     "Watch",
     "budget",
+    "check",
+    "claim",
     "compare",
     "find_lesson",
+    "hint",
     "lesson_table",
     "predict",
     "quiz",
+    "recorded",
+    "reveal",
     "route_table",
     "setup",
     "show",
@@ -45,9 +52,14 @@ __all__ = [
 _HOME = {
     "Watch": "notebook",
     "budget": "notebook",
+    "recorded": "notebook",
     "setup": "notebook",
     "show": "notebook",
     "show_source": "notebook",
+    "claim": "claims",
+    "check": "checks",
+    "hint": "checks",
+    "reveal": "checks",
     "compare": "progress",
     "predict": "progress",
     "quiz": "progress",

@@ -1,6 +1,7 @@
 """`ppo-lessons <verb>`: the course from a shell.
 
 train                          train PPO, with a progress bar and a run folder
+check                          say which answers of an exercise notebook pass
 html                           write the widgets as pages that need no kernel and no network
 lab, test, reset, ...          the same as `./course <verb>`, in the Python that is active
 """
@@ -18,6 +19,7 @@ COURSE_VERBS = ("lab", "test", "reset", "doctor", "update")
 USAGE = f"""usage: ppo-lessons <verb> [options]
 
   train     train PPO on a gymnasium environment    ppo-lessons train --help
+  check     check the answers of a lesson           ppo-lessons check 04
   html      write the widgets as offline pages       ppo-lessons html --out DIR
   {", ".join(COURSE_VERBS)}
             the same as ./course <verb>, in this Python
@@ -47,7 +49,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return refuse(str(error))
     if verb == "html":
         return html_command(rest)
-    known = ", ".join(("train", "html", *COURSE_VERBS))
+    if verb == "check":
+        return check_command(rest)
+    known = ", ".join(("train", "check", "html", *COURSE_VERBS))
     return refuse(f"there is no verb {verb!r}; expected one of {known}. See ppo-lessons --help.")
 
 
@@ -67,6 +71,28 @@ def run_course(verb: str, rest: Sequence[str]) -> int:
         )
     try:
         return subprocess.call([sys.executable, str(launcher), "--here", verb, *rest])
+    except KeyboardInterrupt:
+        return 130
+
+
+def check_command(rest: Sequence[str]) -> int:
+    """Check the answers of exercise notebooks.
+
+    Args:
+        rest: numbers or names of lessons, or paths.
+
+    Returns:
+        0 if every answer passes, 1 if one does not, 2 if there is nothing to check.
+    """
+    if not rest or rest[0] in ("-h", "--help"):
+        print("usage: ppo-lessons check NN | path/to/notebook.ipynb ...")
+        return 0 if rest else 2
+    from ppo_lessons.checks.run import check_notebook
+
+    try:
+        return check_notebook(rest)
+    except ValueError as error:
+        return refuse(str(error))
     except KeyboardInterrupt:
         return 130
 
