@@ -419,7 +419,7 @@ def test_stop_pressed_by_the_reader_stops_the_check():
 def test_the_limit_ends_what_it_surrounds_and_nothing_else():
     with pytest.raises(OutOfTime), limited(0.05):
         time.sleep(5)
-    with limited(5):
+    with limited(5.0):
         pass
     time.sleep(0.1)  # no alarm is left
 

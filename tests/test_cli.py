@@ -152,7 +152,10 @@ def test_every_setting_is_in_the_help(capsys):
 @pytest.mark.messages
 def test_an_unknown_verb_is_answered_with_the_known_ones(capsys):
     assert cli.main(["learn"]) == 2
-    assert "there is no verb 'learn'; expected one of train, lab, test" in capsys.readouterr().err
+    assert (
+        "there is no verb 'learn'; expected one of train, check, html, lab, test"
+        in capsys.readouterr().err
+    )
 
 
 def start_training(folder: Path, *arguments: str, **options) -> subprocess.Popen:
