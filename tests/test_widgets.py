@@ -1,6 +1,6 @@
-"""Widgets without a browser: their numbers, states, words, static twins, and what they leave behind.
+"""Widgets without a browser: numbers, states, words, static twins, and what they leave behind.
 
-    python tests/test_widgets.py      writes tests/fixtures/clip_region.json
+python tests/test_widgets.py      writes tests/fixtures/clip_region.json
 """
 
 import gc
@@ -336,8 +336,6 @@ def test_the_script_is_text_since_a_path_would_keep_every_instance_alive(widget)
     assert type(widget._css) is str
 
 
-
-
 def shows_as(variable):
     """A cell that makes a widget and shows it."""
     return f"from ppo_lessons.widgets import ClipRegion\n{variable} = ClipRegion()\n{variable}"
@@ -346,7 +344,7 @@ def shows_as(variable):
 COUNT = """import gc
 gc.collect()
 from ipywidgets.widgets.widget import _instances
-print(sum(isinstance(each, ClipRegion) for each in gc.get_objects()), len(_instances))"""
+print(sum(issubclass(type(each), ClipRegion) for each in gc.get_objects()), len(_instances))"""
 
 
 def test_a_cell_run_fifty_times_leaves_one_widget(tmp_path):
@@ -364,10 +362,10 @@ def run_in_kernel(cells, folder):
     """Run cells one after the other in a kernel of their own; what the last one prints."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     manager, client = start_new_kernel(cwd=str(folder), env=environment)
-    printed = []
+    printed: list[str] = []
     try:
         for code in cells:
-            printed = []
+            printed.clear()
             reply = client.execute_interactive(
                 code, timeout=60, output_hook=lambda message: collect(message, printed)
             )

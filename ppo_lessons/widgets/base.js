@@ -124,7 +124,7 @@ function makeShell({ model, el, page, mark = "title" }) {
   // Stepping is for a projector: in full screen, and on a page of its own.
   function makeStepper() {
     let at = 0;
-    const where = make("output", { class: "ppo-where" });
+    const where = make("span", { class: "ppo-where" });
     const go = (to) => {
       at = clamp(to, 0, STATES.length - 1);
       store.set(STATES[at].patch);

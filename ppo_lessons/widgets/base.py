@@ -86,6 +86,13 @@ class Widget(anywidget.AnyWidget):
         """
         return page([self], title=self.title())
 
+    def close(self) -> None:
+        """End the widget and its layout, which ipywidgets would keep."""
+        layout = self._trait_values.get("layout")
+        super().close()
+        if layout is not None:
+            layout.close()
+
     def __repr__(self) -> str:
         return self.sentence()
 
@@ -137,9 +144,10 @@ def _forget(shell: Any, widget: Widget) -> None:
     results = shell.user_ns.get("_oh", {})
     for number in [number for number, result in results.items() if result is widget]:
         del results[number]
-    for name, value in list(shell.user_ns.items()):
-        if value is widget and name.startswith("_"):
-            del shell.user_ns[name]
+    for names in (shell.user_ns, shell.user_ns_hidden):
+        for name, value in list(names.items()):
+            if value is widget and name.startswith("_"):
+                del names[name]
     for name in KEPT_RESULTS:
         if getattr(shell.displayhook, name, None) is widget:
             setattr(shell.displayhook, name, None)

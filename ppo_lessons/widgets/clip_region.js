@@ -82,7 +82,8 @@ function samplePanel(shell, svg, sign) {
       : [[0, -low], [low, -low], [LARGEST, -LARGEST]];
     put(curve, { d: line(corners.map(([x, y]) => [X(x), Y(y)])) });
     put(flat, sign > 0 ? { x: box.right, y: Y(high) + size * 1.3, "text-anchor": "end" }
-      : { x: box.left + size * 0.4, y: Y(-low) + size * 1.3, "text-anchor": "start" });
+      : { x: box.left + size * 0.4, y: Math.max(Y(-low) + size * 1.3, Y(-0.86) + size),
+        "text-anchor": "start" }); // left of 0.8 and below, the panel is empty for every ε
     for (const sample of samples) sample.update(ratios[sample.index], sign, epsilon, revealed);
   };
 }
@@ -174,7 +175,7 @@ function render({ model, el, page = false }) {
   const panels = [draw("svg"), draw("svg")];
 
   const epsilon = make("input", { type: "range", min: 0.05, max: 0.5, step: 0.01 });
-  const epsilonText = make("output");
+  const epsilonText = make("span", { class: "ppo-value", "aria-hidden": "true" });
   listen(epsilon, "input", () => store.set({ clip_epsilon: Number(epsilon.value) }));
   const epsilonRow = make("label", {}, words.epsilon, epsilon, epsilonText);
 
@@ -193,7 +194,7 @@ function render({ model, el, page = false }) {
   const guessedRow = make("div", { class: "ppo-row" }, guessed, again);
 
   const stepInput = make("input", { type: "range", min: 0, step: 1 });
-  const stepText = make("output");
+  const stepText = make("span", { class: "ppo-value", "aria-hidden": "true" });
   listen(stepInput, "input", () => {
     halt();
     store.set({ step: Number(stepInput.value) });
