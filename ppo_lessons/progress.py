@@ -2,7 +2,7 @@
 
 `predict` keeps a guess, `compare` puts it beside the measurement, `quiz` asks. Each returns a
 small object whose text is the same in every run: what an earlier session left in the store
-never shows in a notebook that runs from top to bottom.
+never shows in a notebook. Only `summary` reads it.
 
 The store is `$PPO_LESSONS_HOME/progress.json`. Without that variable everything stays in memory
 and is gone with the kernel.
@@ -13,6 +13,7 @@ import json
 import math
 import os
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from ppo_lessons.quizzes import Quiz, all_quizzes, check_id
 
 SCHEMA_VERSION = 1
 SECTIONS = ("predictions", "quizzes", "checks")
+WIDTH = 79  # columns; longer sentences are wrapped
 
 
 @runtime_checkable
@@ -38,7 +40,7 @@ Number = float | int
 Value = Number | bool | str
 Entries = dict[str, dict[str, Any]]
 
-# What happened in this kernel, by section and id. A prediction of None hides the stored one.
+# What happened in this kernel, by section and id.
 _session: Entries = {section: {} for section in SECTIONS}
 
 
@@ -88,21 +90,24 @@ class Comparison:
         if self.predicted is None:
             return f"{self.id}: measured {measured}; you made no prediction."
         predicted = _with_unit(self._show(self.predicted), self.unit)
-        return f"{self.id}: you said {predicted}, measured {measured}; {self.gap()}."
+        lines = (f"{self.id}: you said {predicted}, measured {measured}.", self.gap())
+        return "\n".join(_wrapped(line) for line in lines)
 
     def gap(self) -> str:
-        """Describe in words how the measurement differs from the prediction."""
+        """Describe in a sentence how the measurement differs from the prediction."""
         said, seen = self.predicted, self.measured
+        if isinstance(said, str) and _is_number(seen):
+            return _no_number(said)
         if not (_is_number(said) and _is_number(seen)):
-            return "the two agree" if said == seen else "the two differ"
+            return "The two agree." if said == seen else "The two differ."
         if self._show(said) == self._show(seen):
-            return f"the two agree to {self.digits} digits"
-        if not (math.isfinite(said) and math.isfinite(seen)):
-            return "the two differ"
-        word = "higher" if seen > said else "lower"
-        words = f"the measurement is {_with_unit(self._show(abs(seen - said)), self.unit)} {word}"
+            return f"The two agree to {self.digits} digits."
+        distance = abs(seen - said)
+        if not math.isfinite(distance):
+            return "The two differ."
+        words = f"The measurement is {'higher' if seen > said else 'lower'} by "
         ratio = _ratio_words(said, seen)
-        return f"{words}, {ratio}" if ratio else words
+        return f"{words}{self._show(distance)}{f': {ratio}' if ratio else ''}."
 
     def _show(self, value: Value) -> str:
         return significant(value, digits=self.digits) if _is_number(value) else _plain(value)
@@ -212,14 +217,15 @@ def predict(id: str, value: Value | SupportsItem | None, *, unit: str = "") -> K
 
     Args:
         id: `lesson.item`, as in "clip.ratio".
-        value: a number, a tensor of one, a word or True/False; None while there is no guess.
+        value: a number up to 1.8e308, a tensor of one, a word or True/False; None while there
+            is no guess.
         unit: what the number counts, as in "steps".
 
     Returns:
         What was kept; end the cell with it.
 
     Raises:
-        ValueError: if the id names no lesson.
+        ValueError: if the id names no lesson, or the number is too large.
         TypeError: if the value is of another type.
     """
     kept = Kept(check_id(id), None if value is None else _as_value(value), unit)
@@ -234,6 +240,9 @@ def compare(
 ) -> Comparison:
     """Put the reader's guess beside the measurement, without judging.
 
+    A guess counts in the kernel in which it was made. One that an earlier session left in the
+    store is never used: after a restart, run the cell with the guess again.
+
     Args:
         id: the id given to `predict`.
         measured: a number, a tensor of one, a word or True/False.
@@ -244,14 +253,13 @@ def compare(
         The two and their gap in words; end the cell with it.
 
     Raises:
-        ValueError: if the id names no lesson or digits leaves 1 to 4.
+        ValueError: if the id names no lesson, digits leaves 1 to 4, or the number is too large.
         TypeError: if the measurement is of another type.
     """
     if not 1 <= digits <= 4:
         raise ValueError(f"digits is {digits}; expected 1 to 4")
     check_id(id)
-    # Only a kernel in which the cell with the guess did not run looks into the store.
-    entry = _session["predictions"].get(id) or _read()["predictions"].get(id) or {}
+    entry = _session["predictions"].get(id, {})
     unit = unit or entry.get("unit", "")
     return Comparison(id, entry.get("value"), _as_value(measured), unit, digits)
 
@@ -354,7 +362,9 @@ def summary() -> Summary:
     def count(lesson: str, section: str, key: str) -> int:
         items = entries[section].items()
         prefix = f"{lesson}."
-        return sum(id.startswith(prefix) and entry[key] not in (None, False) for id, entry in items)
+        # a guess of 0 or False is a guess; a quiz or check counts once it is right
+        mine = [entry[key] for id, entry in items if id.startswith(prefix)]
+        return sum(value is not None if key == "value" else value is True for value in mine)
 
     rows = []
     for lesson in (each.name for each in LESSONS):
@@ -370,7 +380,7 @@ def summary() -> Summary:
 
 
 def significant(value: Number, *, digits: int) -> str:
-    """Write a number with so many significant digits, never rounding its whole part.
+    """Write a number with so many significant digits; up to 1e15 its whole part stays whole.
 
     Args:
         value: the number.
@@ -379,7 +389,9 @@ def significant(value: Number, *, digits: int) -> str:
     Returns:
         Text such as "0.808", "466", "1234" or "1.2e-07".
     """
-    if isinstance(value, int) or not math.isfinite(value):
+    if abs(value) < 1e15 and isinstance(value, int):
+        return str(value)
+    if not math.isfinite(value):
         return str(value)
     if value == 0 or 1e-4 <= abs(value) < 1e15:
         exponent = math.floor(math.log10(abs(value))) if value else 0
@@ -391,18 +403,38 @@ def significant(value: Number, *, digits: int) -> str:
 
 def _ratio_words(said: Number, seen: Number) -> str:
     """Name the factor when it is at least two; signs and zeros have none."""
-    if said * seen <= 0:
+    if (said > 0) != (seen > 0) or 0 in (said, seen):
         return ""
-    factor = seen / said
-    large = max(factor, 1 / factor)
-    if large < 2:
+    small, large = sorted((abs(said), abs(seen)))
+    try:
+        factor = large / small
+    except OverflowError:  # two whole numbers
         return ""
-    number = significant(large, digits=2)
-    return f"{number} times your guess" if factor > 1 else f"your guess divided by {number}"
+    if factor < 2 or math.isinf(factor):
+        return ""
+    number = significant(factor, digits=2)
+    if abs(seen) > abs(said):
+        return f"it is {number} times your guess"
+    return f"your guess is {number} times as large"
+
+
+def _no_number(said: str) -> str:
+    """Explain why a word has no gap to a number."""
+    try:
+        float(said)
+    except ValueError:
+        return "Your guess is no number, so nothing is compared."
+    return "Your guess is a text, so nothing is compared. Write it without quotation marks."
+
+
+def _wrapped(sentence: str) -> str:
+    return textwrap.fill(sentence, WIDTH, break_long_words=False, break_on_hyphens=False)
 
 
 def _plain(value: Value) -> str:
-    return str(value)
+    if _is_number(value):
+        return str(value) if abs(value) < 1e15 else significant(value, digits=3)
+    return str(value).encode("utf-8", "backslashreplace").decode("utf-8")  # half a character
 
 
 def _with_unit(text: str, unit: str) -> str:
@@ -420,10 +452,20 @@ def _as_value(value: Any) -> Value:
     # Subclasses such as numpy.float64 are turned into the plain type: their repr differs.
     for kind in (bool, int, float, str):
         if isinstance(value, kind):
-            return kind(value)
+            return _checked_size(kind(value))
     raise TypeError(
         f"got a {type(value).__name__}; expected a number, a word, True or False (None: no guess)"
     )
+
+
+def _checked_size(value: Value) -> Value:
+    """Refuse a whole number that no float can hold: it could be neither compared nor stored."""
+    try:
+        if not isinstance(value, str):
+            float(value)
+    except OverflowError:
+        raise ValueError("got a number too large to compare; expected at most 1.8e308") from None
+    return value
 
 
 # --- the store -----------------------------------------------------------------------------
@@ -495,6 +537,8 @@ def _parse(text: str) -> Entries:
         data = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(f"no JSON at line {error.lineno}") from error
+    except RecursionError:
+        raise ValueError("no JSON that could be ours: it is nested too deeply") from None
     if not isinstance(data, dict) or data.get("version") != SCHEMA_VERSION:
         raise ValueError(f"no schema version {SCHEMA_VERSION}")
     keys = {"predictions": "value", "quizzes": "right", "checks": "passed"}

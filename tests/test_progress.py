@@ -62,29 +62,78 @@ def test_without_a_guess_the_reader_is_asked_for_one():
 def test_the_gap_is_said_in_words_and_not_judged():
     predict("clip.ratio", 0.5, unit="nats")
     assert repr(compare("clip.ratio", 0.80801)) == (
-        "clip.ratio: you said 0.5 nats, measured 0.808 nats; the measurement is 0.308 nats higher."
+        "clip.ratio: you said 0.5 nats, measured 0.808 nats.\nThe measurement is higher by 0.308."
     )
 
 
 @pytest.mark.parametrize(
     ("said", "measured", "words"),
     [
-        (1.0, 4.0, "the measurement is 3 higher, 4 times your guess"),
-        (4.0, 1.0, "the measurement is 3 lower, your guess divided by 4"),
-        (-1.0, 1.0, "the measurement is 2 higher"),
-        (0.0, 1.0, "the measurement is 1 higher"),
-        (0.5, 0.50001, "the two agree to 3 digits"),
-        ("up", "up", "the two agree"),
-        ("up", "down", "the two differ"),
-        (True, False, "the two differ"),
-        (True, 1.0, "the two agree"),
-        (1.0, math.nan, "the two differ"),
-        (1.0, math.inf, "the two differ"),
+        (1.0, 4.0, "The measurement is higher by 3: it is 4 times your guess."),
+        (4.0, 1.0, "The measurement is lower by 3: your guess is 4 times as large."),
+        (-4.0, -1.0, "The measurement is higher by 3: your guess is 4 times as large."),
+        (-1.0, 1.0, "The measurement is higher by 2."),
+        (0.0, 1.0, "The measurement is higher by 1."),
+        (2, 3, "The measurement is higher by 1."),
+        (0.5, 0.50001, "The two agree to 3 digits."),
+        ("up", "up", "The two agree."),
+        ("up", "down", "The two differ."),
+        (3, "down", "The two differ."),
+        ("many", 3, "Your guess is no number, so nothing is compared."),
+        (
+            "3",
+            3,
+            "Your guess is a text, so nothing is compared. Write it without quotation marks.",
+        ),
+        (True, False, "The two differ."),
+        (True, 1.0, "The two agree."),
+        (1.0, math.nan, "The two differ."),
+        (1.0, math.inf, "The two differ."),
+        (1e300, 1e-300, "The measurement is lower by 1.00e+300."),
+        (1e-300, 1e300, "The measurement is higher by 1.00e+300."),
+        (5e-324, 1e-300, "The measurement is higher by 1.00e-300: it is 2.0e+23 times your guess."),
+        (10**300, 1e-300, "The measurement is lower by 1.00e+300."),
+        (1, 10**300, "The measurement is higher by 1.00e+300: it is 1.0e+300 times your guess."),
+        (-1e308, 1e308, "The two differ."),
     ],
 )
 def test_gaps(said, measured, words):
     predict("clip.ratio", said)
     assert compare("clip.ratio", measured).gap() == words
+
+
+def test_a_unit_that_does_not_fit_a_difference_is_left_out_of_it():
+    predict("clip.ones", 12, unit="of 32")
+    assert repr(compare("clip.ones", 9)) == (
+        "clip.ones: you said 12 of 32, measured 9 of 32.\nThe measurement is lower by 3."
+    )
+
+
+def test_a_comparison_fits_on_a_terminal():
+    unit = "steps of the environment"
+    predict("clip.a_rather_long_name", "a guess in words", unit=unit)
+    for line in repr(compare("clip.a_rather_long_name", 1.0)).splitlines():
+        assert len(line) <= 79
+
+
+@pytest.mark.messages
+@pytest.mark.parametrize("value", [10**400, -(10**400), 10**5000], ids=["400", "-400", "5000"])
+def test_a_number_that_no_float_can_hold_is_refused(store, value):
+    for call in (predict, compare):
+        with pytest.raises(ValueError, match=r"too large to compare; expected at most 1\.8e308"):
+            call("clip.ratio", value)
+    assert not store.exists()
+
+
+def test_a_large_whole_number_is_written_short():
+    assert repr(predict("clip.ratio", 10**300)) == "kept: clip.ratio = 1.00e+300"
+
+
+def test_half_a_character_can_be_shown_and_stored(store):
+    kept, compared = predict("clip.word", "\ud800"), compare("clip.word", "\ud800")
+    assert repr(kept).encode() == rb"kept: clip.word = \ud800"
+    assert rb"you said \ud800, measured \ud800." in repr(compared).encode()
+    assert json.loads(store.read_text())["predictions"]["clip.word"]["value"] == "\ud800"
 
 
 def test_tensors_and_arrays_become_plain_numbers():
@@ -246,16 +295,18 @@ def test_the_store_holds_what_happened_with_its_schema_version(store):
     }
 
 
-def test_a_new_kernel_finds_an_earlier_guess(store):
+def test_a_new_kernel_does_not_compare_with_an_earlier_guess(store):
     predict("clip.ratio", 1.2, unit="x")
     forget_session()
-    assert "you said 1.2 x" in repr(compare("clip.ratio", 1.5))
+    assert repr(compare("clip.ratio", 1.5)) == "clip.ratio: measured 1.5; you made no prediction."
+    assert json.loads(store.read_text())["predictions"]["clip.ratio"]["value"] == 1.2
 
 
 def test_a_notebook_that_runs_from_the_top_shows_nothing_of_an_earlier_session(store):
     def run() -> list[str]:
         forget_session()
         return [
+            repr(compare("clip.ratio", 1.5)),
             repr(predict("clip.ratio", None)),
             repr(compare("clip.ratio", 1.5)),
             repr(quiz("clip.edge")),
