@@ -356,13 +356,16 @@ def route_table() -> MarkdownText:
     """Tabulate the routes for the README and the start page.
 
     Returns:
-        A Markdown table: title, lessons by number and name, hours and minutes.
+        A Markdown table: title, lessons by number and name, hours and minutes, and how many of
+        the lessons have a notebook.
     """
-    rows = ["| route | lessons | time |", "| --- | --- | ---: |"]
+    rows = ["| route | lessons | time | ready today |", "| --- | --- | ---: | ---: |"]
     for route in ROUTES:
         steps = " → ".join(f"{find_lesson(name).number:02d}\u00a0{name}" for name in route.lessons)
         if len(route.lessons) == len(LESSONS):
             steps = f"00 to {len(LESSONS) - 1:02d}, in order"
         hours, minutes = divmod(route.minutes, 60)
-        rows.append(f"| {route.title} | {steps} | {hours} h {minutes:02d} min |")
+        ready = sum(find_lesson(name).notebook for name in route.lessons)
+        cells = f"{route.title} | {steps} | {hours} h {minutes:02d} min"
+        rows.append(f"| {cells} | {ready} of {len(route.lessons)} |")
     return MarkdownText("\n".join(rows))

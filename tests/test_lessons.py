@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from ppo_lessons import LESSONS, ROUTES, find_lesson, lesson_table, route_table
+from ppo_lessons import LESSONS, ROUTES, find_lesson, lesson_table, lessons, route_table
 from ppo_lessons.lessons import Lesson, Route
 
 NAMES = [lesson.name for lesson in LESSONS]
@@ -202,3 +202,19 @@ def test_the_table_of_routes_gives_hours_and_minutes():
     assert "| Ninety minutes |" in table
     assert "1 h 30 min" in table
     assert all(route.title in table for route in ROUTES)
+
+
+def test_the_table_of_routes_says_how_many_lessons_can_be_opened_today():
+    head, _, *rows = route_table().splitlines()
+    assert head.endswith("| ready today |")
+    for route, row in zip(ROUTES, rows, strict=True):
+        ready = len([each for each in LESSONS if each.name in route.lessons and each.notebook])
+        assert row.endswith(f"| {ready} of {len(route.lessons)} |")
+
+
+def test_a_lesson_that_gets_its_notebook_is_counted_as_ready(monkeypatch):
+    planned = tuple(dataclasses.replace(each, notebook=each.name == "gae") for each in LESSONS)
+    monkeypatch.setattr(lessons, "LESSONS", planned)
+    assert [row.split(" | ")[-1] for row in route_table().splitlines()[2:]] == [
+        *("1 of 4 |", "1 of 11 |", "1 of 18 |")
+    ]
