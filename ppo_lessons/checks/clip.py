@@ -264,7 +264,8 @@ LOG_CLIP = (
     "itself, to 1 − ε and 1 + ε."
 )
 ABOVE_ONLY = (
-    "Only the upper edge is there: a bad action is pushed down without end. Clip at 1 − ε too."
+    "Only the upper edge is there (one at −ε is never reached): a bad action is pushed down "
+    "without end. The lower edge is at 1 − ε."
 )
 BELOW_ONLY = (
     "Only the lower edge is there: a good action is pushed up without end. Clip at 1 + ε too."
@@ -292,6 +293,27 @@ OBJECTIVE = (
     "The sign is that of an objective. A loss is minimised: give minus the mean of the objective."
 )
 SUM = "It adds up over the batch, so the step grows with the batch. Take the mean."
+UPPER_FOR_BOTH = (
+    "The upper edge is used for both signs. A bad action stops at the lower edge, 1 − ε: there it "
+    "has become rare enough."
+)
+CEILING = (
+    "For bad actions the ratio is kept below 1 − ε. The lower edge is a floor: it holds the ratio "
+    "up, it does not press it down."
+)
+NO_ADVANTAGE = (
+    "The advantage is missing. Multiply both ratios by it before you take the smaller term: its "
+    "sign decides which one that is."
+)
+ADVANTAGE_CLIPPED = "It clips the advantage. What is clipped is the ratio."
+NORMALISED = (
+    "It normalises the advantages. That happens before, once per minibatch; here they are taken "
+    "as they are."
+)
+AVERAGE = (
+    "It takes the average of the two terms: outside, half of the gradient is still there. Take the "
+    "smaller term alone."
+)
 MEANS_FIRST = (
     "It averages first and takes the minimum of two means. The minimum belongs to each sample, "
     "the mean comes last."
@@ -317,6 +339,14 @@ SURROGATE_MISTAKES = {
     "ratio_detached_in_the_clip": HALF_GRADIENT,
     "lower_edge_is_a_quotient": "The lower edge is 1/(1 + ε). The interval is symmetric in the "
     "ratio: 1 − ε.",
+    "upper_edge_for_both_signs": UPPER_FOR_BOTH,
+    "lower_edge_as_a_ceiling": CEILING,
+    "advantage_forgotten": NO_ADVANTAGE,
+    "advantage_clipped": ADVANTAGE_CLIPPED,
+    "advantages_normalised": NORMALISED,
+    "average_of_the_terms": AVERAGE,
+    "smallest_of_all_samples": "It takes the smallest number of the whole batch. Compare the two "
+    "terms sample by sample: torch.minimum(plain, clipped).",
 }
 LOSS_MISTAKES = {
     "clamp_without_minimum": MINIMUM,
@@ -347,6 +377,22 @@ LOSS_MISTAKES = {
     "difference.",
     "ratio_forgotten": "This is the loss of REINFORCE, log-probability times advantage: it has no "
     "ratio and no clip.",
+    "upper_edge_for_both_signs": UPPER_FOR_BOTH,
+    "lower_edge_as_a_ceiling": CEILING,
+    "advantage_forgotten": NO_ADVANTAGE,
+    "advantage_clipped": ADVANTAGE_CLIPPED,
+    "advantages_normalised": NORMALISED,
+    "average_of_the_terms": AVERAGE,
+    "product_clipped": PRODUCT_CLIPPED,
+    "sign_of_the_advantage_only": SIGN_OF_ADVANTAGE,
+    "lower_edge_is_a_quotient": "The lower edge is 1/(1 + ε). The interval is symmetric in the "
+    "ratio: 1 − ε.",
+    "ratio_detached_in_the_clip": HALF_GRADIENT,
+    "difference_of_probabilities": "It subtracts two probabilities. The ratio is their quotient: "
+    "exp(log_probs − log_probs_old).",
+    "means_multiplied": "It averages ratios and advantages apart and multiplies the means. Each "
+    "sample has its own ratio and its own advantage: multiply first, average last.",
+    "log_prob_in_the_clip": "It clips the log-probability. What is clipped is the ratio.",
 }
 FRACTION_MISTAKES = {
     "outside_reported_twice": "It counts every sample outside as one without gradient. On the "
@@ -369,6 +415,10 @@ FRACTION_MISTAKES = {
     "ratio_compared_with_epsilon": "It compares the ratio with ε. The edges are 1 − ε and 1 + ε.",
     "good_actions_only": "The second number counts good actions only. A bad action whose ratio "
     "fell below 1 − ε has lost its gradient too.",
+    "outside_and_good": "The second number counts good actions outside, on whichever side. A good "
+    "action has lost its gradient above 1 + ε only, a bad one below 1 − ε.",
+    "equal_terms_counted": "It counts the samples whose two terms are equal: those inside. Count "
+    "those where the clipped term differs.",
     "ratio_upside_down": "The ratio is upside down: old over new. It is new over old.",
     "epsilon_ignored": EPSILON_IGNORED,
 }
@@ -386,8 +436,13 @@ MENDED_MISTAKES = {
     "without end. The smaller term stops that.",
     "clipped_for_bad_actions": "Bad actions always take the clipped term: at ratio 1.5 nothing "
     "pushes them down again. The smaller term does.",
-    "absolute_advantage": "It uses the size of the advantage without its sign: bad actions are "
-    "made likely.",
+    "absolute_advantage": "It uses the size of the advantage without its sign (or turns the sign "
+    "of bad actions): they are made likely. The smaller term, as it is, counts for them too.",
+    "chosen_by_the_ratio": "It chooses by the ratio. Which term is smaller depends on the "
+    "advantage too: no choice by hand is needed, the smaller term counts always.",
+    "average_of_the_terms": AVERAGE,
+    "lower_edge_as_a_ceiling": CEILING,
+    "upper_edge_for_both_signs": UPPER_FOR_BOTH,
     "minimum_of_the_means": MEANS_FIRST,
     "objective_called_a_loss": OBJECTIVE,
     "sum_over_the_batch": SUM,
@@ -412,6 +467,8 @@ SIGN_MISTAKES = {
     "ratio went the way the advantage asks for.",
     "direction_of_the_ratio": "You gave the direction in which the ratio moved. The slope of the "
     "objective depends on the advantage and on which term is smaller.",
+    "advantage_times_direction": "You multiplied the sign of the advantage by the direction in "
+    "which the ratio moved. The slope asks what happens if the ratio grows, wherever it is.",
     "all_flat": "You expect no slope anywhere. Inside the interval the plain term counts, and its "
     "slope is the advantage.",
     "one_for_negative_too": "You have bad actions pushed up. A negative advantage gives a negative "
@@ -436,6 +493,15 @@ DUAL_MISTAKES = {
     "sign_turned": "The sign is that of a loss. The objective of a good action is positive.",
     "gradient_through_the_advantages": LEAK,
     "bound_added_to_one": "The floor is at ratio 1 + bound. The bound is itself a ratio.",
+    "floor_on_the_clipped_term": "The floor is bound times the clipped term. It is bound times the "
+    "advantage.",
+    "plain_for_bad_actions": "Bad actions have the floor and have lost the clip: below "
+    "1 − epsilon_low they are pushed down without end. Keep the minimum inside the maximum.",
+    "floor_turned_positive": "The floor is −bound times the advantage, which is positive for bad "
+    "actions. It is bound times the advantage.",
+    "floor_for_good_actions_only": "The condition is turned: the floor is for negative advantages.",
+    "minimum_of_the_clips": "Upper edge and bound are one edge here. They are two: the edge at "
+    "1 + epsilon_high is for good actions, the bound for bad ones.",
 }
 
 # --- exercises -----------------------------------------------------------------------------

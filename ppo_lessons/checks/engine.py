@@ -13,7 +13,7 @@ import numbers
 import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -57,7 +57,23 @@ GENERAL = {
     "a copy, or use the version of the operation without the underscore.",
     "gradient_lost": "The numbers are right, and no gradient reaches {}: somewhere the result was "
     "cut off from its inputs (.item(), .detach(), torch.tensor(...), numpy, no_grad).",
+    "gradient_into_constants": "The numbers are right, and a gradient flows into {}: constants, "
+    "as the task says. Detach each of them.",
+    "python_choice": "Python's `if`, `and`, `min` and `max` want one yes or no, and a tensor holds "
+    "many. Use torch.where, `&`, torch.minimum, torch.maximum.",
+    "mean_of_booleans": "A mean needs floating-point numbers, and these are yes and no. Write "
+    ".float() first.",
+    "name_missing": "{} An answer cell holds all that it needs, imports included.",
     "gives_nan": "It gives NaN: 0/0, ∞ − ∞ or the logarithm of a negative number.",
+}
+
+
+# What torch and Python say -> the general mistake behind it.
+ERRORS = {
+    re.compile("is ambiguous"): "python_choice",
+    re.compile("could not infer output dtype"): "mean_of_booleans",
+    re.compile("^NameError: name '.*' is not defined"): "name_missing",
+    re.compile(r"Can't call numpy\(\)"): "gradient_lost",
 }
 
 
@@ -242,7 +258,9 @@ def call(function: Callable[..., Any], exercise: FunctionExercise, case: Case) -
     except BaseException as error:
         if is_blank(error):
             return Outcome(problem="not_written")
-        return Outcome(problem="raises", detail=describe(error, function))
+        words = describe(error, function)
+        names = [name for pattern, name in ERRORS.items() if pattern.search(words)]
+        return Outcome(problem=names[0] if names else "raises", detail=words)
 
 
 def is_blank(error: BaseException) -> bool:
@@ -263,8 +281,9 @@ def read(
     """Turn what came back into numbers."""
     if returned is None:
         return Outcome(problem="returns_nothing")
-    result = pair(returned) if exercise.gives == "two numbers" else returned
-    if not isinstance(result, Tensor):
+    two = exercise.gives == "two numbers"
+    result = pair(returned) if two else returned
+    if not isinstance(result, Tensor) or (two and result is returned):
         return Outcome(problem="wrong_type", detail=kind_of(returned))
     if not result.is_floating_point():
         return Outcome(problem="wrong_dtype", detail=str(result.dtype))
@@ -285,7 +304,8 @@ def read(
 
 def pair(returned: Any) -> Any:
     """Two numbers of whatever kind as one tensor; anything else as it is."""
-    if not isinstance(returned, (tuple, list, Tensor)) or len(returned) != 2:
+    many = isinstance(returned, (tuple, list)) or (isinstance(returned, Tensor) and returned.ndim)
+    if not many or len(returned) != 2:
         return returned
     both = []
     for each in returned:
@@ -308,6 +328,8 @@ def kind_of(value: Any) -> str:
     name = "numpy array" if type(value).__name__ == "ndarray" else type(value).__name__
     article = "an" if name[:1].lower() in tuple("aeiou") else "a"
     length = f" of {len(value)}" if type(value) in (tuple, list) else ""
+    if length and value and type(value[0]) in (Tensor, tuple, list):
+        length += f", the first of them {kind_of(value[0])}"
     return "None" if value is None else f"{article} {name}{length}"
 
 
@@ -413,6 +435,16 @@ def name_mistake(
     return best
 
 
+def negative(outcome: Outcome) -> Outcome:
+    """Turn the sign of values and gradients."""
+    gradients = {
+        name: None if row is None else tuple(-value for value in row)
+        for name, row in outcome.gradients.items()
+    }
+    values = tuple(-value for value in outcome.values)
+    return replace(outcome, values=values, gradients=gradients)
+
+
 def likeness(
     outcomes: Sequence[Outcome], theirs: Sequence[Outcome], expected: Sequence[Outcome]
 ) -> float:
@@ -515,18 +547,28 @@ class Run:
         self.found = self.failed(case, outcome, right=right)
         if outcome.problem not in (None, "raises", "wrong_type"):
             return self.found
-        return self.failed(case, outcome, right=right, mistake=self.look_further(outcomes))
+        mistake, turned = self.look_further(outcomes)
+        return self.failed(case, outcome, right=right, mistake=mistake, turned=turned)
 
     def out_of_time(self) -> CheckResult:
         """Report the failure that was found before the time was over, or that it is over."""
         too_slow = Outcome(problem="too_slow", detail=f"{SECONDS:g}")
         return self.found or self.failed(self.case, too_slow)
 
-    def look_further(self, outcomes: list[Outcome]) -> str | None:
-        """Call the answer in the cases that are left; one that is slow is not waited for."""
+    def look_further(self, outcomes: list[Outcome]) -> tuple[str | None, bool]:
+        """Call the answer in the cases that are left: the mistake, and whether a sign was turned.
+
+        An answer that is slow is not waited for.
+        """
+        failed = len(outcomes) - 1
         for case in self.exercise.cases[len(outcomes) :]:
             outcomes.append(call(self.answer, self.exercise, case))
-        return name_mistake(outcomes, self.expected, self.entries)
+        mistake = name_mistake(outcomes, self.expected, self.entries)
+        right_so_far = same_values(outcomes[failed], self.expected[failed])
+        if mistake or right_so_far or self.exercise.gives == "two numbers":
+            return mistake, False
+        turned = name_mistake(list(map(negative, outcomes)), self.expected, self.entries)
+        return turned, turned is not None
 
     def failed(
         self,
@@ -536,6 +578,7 @@ class Run:
         right: Outcome | None = None,
         mistake: str | None = None,
         stage: str | None = None,
+        turned: bool = False,
     ) -> CheckResult:
         """Put a failure into words."""
         rows: list[tuple[str, str]] = []
@@ -551,9 +594,13 @@ class Run:
                 stage = SHAPE
             rows += difference(self.exercise, case, outcome, right)
             mistake = mistake or general_name(self.exercise, outcome, right)
-        if outcome.problem and mistake != outcome.problem:
+        if outcome.problem in ERRORS.values():
+            rows.append(("got", outcome.detail))
+        elif outcome.problem and mistake != outcome.problem:
             rows.append(("got", general_sentence(self.exercise, outcome.problem, outcome.detail)))
         rows += self.mistake_rows(mistake, outcome)
+        if turned:
+            rows.append(("also", "the sign is turned."))
         return CheckResult(
             exercise=self.exercise.id,
             passed=False,
@@ -572,7 +619,12 @@ class Run:
             return [("next", GENERAL[mistake])]
         if mistake in self.exercise.mistakes:
             return [("mistake", f"{mistake}. {self.exercise.mistakes[mistake]}")]
-        words = general_sentence(self.exercise, mistake, outcome.detail)
+        detail = outcome.detail or " and ".join(
+            name
+            for name in outcome.gradients
+            if outcome.gradients[name] and name not in self.exercise.learns
+        )
+        words = general_sentence(self.exercise, mistake, detail)
         return [("mistake", f"{mistake}. {words}")]
 
 
@@ -595,7 +647,14 @@ def general_name(exercise: FunctionExercise, outcome: Outcome, right: Outcome) -
     lost = [name for name in exercise.learns if outcome.gradients.get(name) is None]
     if right.gradients and len(lost) == len(exercise.learns) and same_values(outcome, right):
         return "gradient_lost"
+    if right.gradients and same_values(outcome, right) and leaks(exercise, outcome, right):
+        return "gradient_into_constants"
     return None
+
+
+def leaks(exercise: FunctionExercise, outcome: Outcome, right: Outcome) -> list[str]:
+    """List the constants that a gradient reaches."""
+    return [name for name in wrong_gradients(outcome, right) if name not in exercise.learns]
 
 
 # --- a difference in words -----------------------------------------------------------------

@@ -81,7 +81,7 @@ def names_kept() -> Iterator[None]:
 
     Code of a learner is called within, so that the lines after it can rely on `len`.
     """
-    modules = [(space, _copy(space)) for space in (_BUILTINS, vars(torch))]
+    modules = [(space, _copy(space)) for space in (_BUILTINS, torch.__dict__)]
     methods = dict(vars(torch.Tensor))
     try:
         yield
@@ -100,7 +100,7 @@ def names_kept() -> Iterator[None]:
 
 
 _ABSENT = object()
-_BUILTINS = vars(builtins)
+_BUILTINS = builtins.__dict__
 _copy, _set, _delete = dict.copy, type.__setattr__, type.__delattr__
 
 

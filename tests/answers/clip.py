@@ -158,6 +158,52 @@ def lower_edge_is_a_quotient(ratios, advantages, *, clip_epsilon):
     return torch.minimum(ratios * advantages, clipped * advantages)
 
 
+@breaks("clipped_surrogate")
+def upper_edge_for_both_signs(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    return torch.min(ratios * advantages, (1 + clip_epsilon) * advantages)
+
+
+@breaks("clipped_surrogate")
+def lower_edge_as_a_ceiling(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    good, bad = ratios.clamp(max=1 + clip_epsilon), ratios.clamp(max=1 - clip_epsilon)
+    return torch.where(advantages > 0, good, bad) * advantages
+
+
+@breaks("clipped_surrogate")
+def advantage_forgotten(ratios, advantages, *, clip_epsilon):
+    return torch.min(ratios, ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon))
+
+
+@breaks("clipped_surrogate")
+def advantage_clipped(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    return torch.min(
+        ratios * advantages, ratios * advantages.clamp(1 - clip_epsilon, 1 + clip_epsilon)
+    )
+
+
+@breaks("clipped_surrogate")
+def advantages_normalised(ratios, advantages, *, clip_epsilon):
+    deviation = advantages.std(unbiased=False)
+    advantages = (advantages - advantages.mean()) / (deviation + 1e-8)
+    return clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon)
+
+
+@breaks("clipped_surrogate")
+def average_of_the_terms(ratios, advantages, *, clip_epsilon):
+    clipped = ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon)
+    return (ratios + clipped) / 2 * advantages.detach()
+
+
+@breaks("clipped_surrogate")
+def smallest_of_all_samples(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon)
+    return torch.min(torch.stack([ratios * advantages, clipped * advantages]))
+
+
 # --- the loss ------------------------------------------------------------------------------
 
 
@@ -220,9 +266,27 @@ for name in (
     "clip_around_zero",
     "outside_thrown_away",
     "epsilon_ignored",
+    "upper_edge_for_both_signs",
+    "lower_edge_as_a_ceiling",
+    "advantage_forgotten",
+    "advantage_clipped",
+    "advantages_normalised",
+    "average_of_the_terms",
+    "product_clipped",
+    "sign_of_the_advantage_only",
+    "lower_edge_is_a_quotient",
+    "ratio_detached_in_the_clip",
 ):
     WRONG["clipped_surrogate_loss"][name] = as_loss(WRONG["clipped_surrogate"][name])
-for name in ("clamp_without_minimum", "maximum_for_bad_actions", "maximum_everywhere", "no_clip"):
+for name in (
+    "clamp_without_minimum",
+    "maximum_for_bad_actions",
+    "maximum_everywhere",
+    "no_clip",
+    "average_of_the_terms",
+    "lower_edge_as_a_ceiling",
+    "upper_edge_for_both_signs",
+):
     WRONG["mended_loss"][name] = as_loss(WRONG["clipped_surrogate"][name])
 for name in (
     "objective_called_a_loss",
@@ -278,6 +342,26 @@ def ratio_forgotten(log_probs, log_probs_old, advantages, *, clip_epsilon):
     return -(log_probs * advantages.detach()).mean()
 
 
+@breaks("clipped_surrogate_loss")
+def difference_of_probabilities(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = log_probs.exp() - log_probs_old.detach().exp()
+    return -clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon).mean()
+
+
+@breaks("clipped_surrogate_loss")
+def means_multiplied(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = (log_probs - log_probs_old.detach()).exp()
+    clipped = ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon)
+    return -torch.min(ratios, clipped).mean() * advantages.detach().mean()
+
+
+@breaks("clipped_surrogate_loss")
+def log_prob_in_the_clip(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    plain, _ = terms_of(log_probs, log_probs_old, advantages, clip_epsilon)
+    clipped = log_probs.clamp(1 - clip_epsilon, 1 + clip_epsilon) * advantages.detach()
+    return -torch.min(plain, clipped).mean()
+
+
 # --- the mended loss -----------------------------------------------------------------------
 
 
@@ -315,6 +399,13 @@ def plain_for_bad_actions(plain, clipped, advantages):
 @chosen
 def clipped_for_bad_actions(plain, clipped, advantages):
     return torch.where(advantages >= 0, torch.minimum(plain, clipped), clipped)
+
+
+@breaks("mended_loss")
+def chosen_by_the_ratio(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    plain, clipped = terms_of(log_probs, log_probs_old, advantages, clip_epsilon)
+    lower, upper = torch.minimum(plain, clipped), torch.maximum(plain, clipped)
+    return -torch.where(log_probs >= log_probs_old, lower, upper).mean()
 
 
 @breaks("mended_loss")
@@ -441,6 +532,20 @@ def good_actions_only(log_probs, log_probs_old, advantages, *, clip_epsilon):
     return shares(above | below, above & (advantages > 0))
 
 
+@breaks("clip_fractions")
+def outside_and_good(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, _ = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    outside = above | below
+    return shares(outside, outside & (advantages > 0))
+
+
+@breaks("clip_fractions")
+def equal_terms_counted(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, _ = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    inside = ~(above | below)
+    return shares(inside, inside | (advantages == 0))
+
+
 def _upside_down(log_probs, log_probs_old, advantages, *, clip_epsilon):
     above, below, flat = sides(log_probs_old, log_probs, advantages, clip_epsilon)
     return shares(above | below, flat)
@@ -482,6 +587,7 @@ WRONG["gradient_signs"] = {
         "bad_actions_clipped_only": (1, 1, 1, -1, 0, -1),
         "sides_swapped": (1, 1, 0, 0, -1, -1),
         "direction_of_the_ratio": (1, 1, -1, 1, -1, -1),
+        "advantage_times_direction": (1, 1, -1, -1, 1, 1),
         "all_flat": (0, 0, 0, 0, 0, 0),
         "one_for_negative_too": (1, 0, 1, 1, 0, 1),
     }.items()
@@ -623,3 +729,40 @@ WRONG["asymmetric_dual_clip"]["gradient_through_the_advantages"] = _dual_leak
 @breaks("asymmetric_dual_clip")
 def bound_added_to_one(ratios, advantages, *, epsilon_low, epsilon_high, bound):
     return dual(ratios, advantages.detach(), epsilon_low, epsilon_high, 1 + bound)
+
+
+@breaks("asymmetric_dual_clip")
+def floor_on_the_clipped_term(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(1 - epsilon_low, 1 + epsilon_high) * advantages
+    lower = torch.minimum(ratios * advantages, clipped)
+    return torch.where(advantages < 0, torch.maximum(lower, bound * clipped), lower)
+
+
+def _dual_plain_for_bad(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    lower = dual(ratios, advantages, epsilon_low, epsilon_high, bound)
+    floored = torch.maximum(ratios * advantages, bound * advantages)
+    return torch.where(advantages < 0, floored, lower)
+
+
+WRONG["asymmetric_dual_clip"]["plain_for_bad_actions"] = _dual_plain_for_bad
+
+
+@breaks("asymmetric_dual_clip")
+def floor_turned_positive(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    lower = dual(ratios, advantages, epsilon_low, epsilon_high, math.inf)
+    return torch.where(advantages < 0, torch.maximum(lower, -bound * advantages), lower)
+
+
+@breaks("asymmetric_dual_clip")
+def floor_for_good_actions_only(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    lower = dual(ratios, advantages, epsilon_low, epsilon_high, math.inf)
+    return torch.where(advantages > 0, torch.maximum(lower, bound * advantages), lower)
+
+
+@breaks("asymmetric_dual_clip")
+def minimum_of_the_clips(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return dual(ratios, advantages.detach(), epsilon_low, epsilon_high, 1 + epsilon_high)
