@@ -70,13 +70,15 @@ CLI = """
 import json, os, sys
 
 def main():
-    print(json.dumps({"argv": sys.argv, "home": os.environ.get("PPO_LESSONS_HOME")}))
+    settings = {name: os.environ.get("PPO_LESSONS_" + name.upper()) for name in ("home", "call")}
+    print(json.dumps({"argv": sys.argv, **settings}))
     return 7
 """
 
 RUN_TESTS = """
-import importlib.metadata, sys
+import importlib.metadata, os, sys
 print("toy tests", sys.argv[1:], importlib.metadata.version("pytest"))
+print("settings", {name for name in os.environ} & {"PPO_LESSONS_HOME", "PPO_LESSONS_CALL"})
 """
 
 JUPYTERLAB = """
@@ -159,11 +161,15 @@ def write_wheels(folder: Path) -> Path:
     return folder
 
 
-def write_notebook(path: Path, markdown: str) -> None:
-    """Write a notebook with one cell of markdown."""
+def write_notebook(path: Path, markdown: str, *, output: str = "") -> None:
+    """Write a notebook with one cell of markdown and, with an output, a code cell that was run."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    cell = {"cell_type": "markdown", "id": "a", "metadata": {}, "source": [markdown]}
-    notebook = {"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
+    cells = [{"cell_type": "markdown", "id": "a", "metadata": {}, "source": [markdown]}]
+    if output:
+        outputs = [{"output_type": "stream", "name": "stdout", "text": [output]}]
+        code = {"cell_type": "code", "id": "b", "metadata": {"tags": ["kept"]}, "source": ["1 + 1"]}
+        cells.append({**code, "execution_count": 3, "outputs": outputs})
+    notebook = {"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}
     path.write_text(json.dumps(notebook, indent=1) + "\n", encoding="utf-8")
 
 
