@@ -61,12 +61,21 @@ def data_for(lesson: str) -> dict[str, Any]:
     return {
         each.id: exercise_data(each, next(iter(right[each.name].values())), wrong[each.name])
         for each in exercises
+        if not shared_with(each, wrong)
     }
+
+
+def shared_with(exercise: Exercise, wrong: Mapping[str, Any]) -> str:
+    """Give the id of the exercise whose numbers this one uses; its mistakes must be the same."""
+    other = getattr(exercise, "numbers_of", "")
+    if other and wrong[exercise.name] != wrong[other.partition(".")[2]]:
+        raise DataError(f"{exercise.id}: its mistakes are not those of {other}")
+    return other
 
 
 def exercise_data(exercise: Exercise, right: Any, wrong: Mapping[str, Any]) -> dict[str, Any]:
     """Compute the data of one exercise."""
-    if names := set(exercise.mistakes) ^ set(wrong):
+    if names := set(exercise.mistakes) ^ {name.partition("#")[0] for name in wrong}:
         raise DataError(f"{exercise.id}: {sorted(names)} has words or an answer, not both")
     if isinstance(exercise, SignsExercise):
         return signs_data(exercise, right, wrong)

@@ -319,80 +319,85 @@ MEANS_FIRST = (
     "the mean comes last."
 )
 
-SURROGATE_MISTAKES = {
+# One sample's rule, wrong in the same way in the surrogate and in the two losses.
+RULE_MISTAKES = {
     "clamp_without_minimum": MINIMUM,
     "maximum_for_bad_actions": MAXIMUM_FOR_BAD,
     "maximum_everywhere": MAXIMUM,
+    "condition_turned": "It takes the larger term for good actions. The smaller one counts, for "
+    "good and for bad actions.",
+    "chosen_by_the_ratio": "It chooses by the ratio, which gives good actions the clipped term and "
+    "bad ones the plain term. The smaller term counts always; no choice by hand is needed.",
     "no_clip": NO_CLIP,
-    "sign_turned": "The sign is that of a loss. The objective of a good action is positive.",
     "clip_on_the_log_ratio": LOG_CLIP,
     "one_sided_clip": ABOVE_ONLY,
     "lower_edge_only": BELOW_ONLY,
-    "clip_around_zero": AROUND_ZERO,
-    "outside_thrown_away": OUTSIDE_DROPPED,
-    "product_clipped": PRODUCT_CLIPPED,
-    "gradient_through_the_advantages": LEAK,
-    "epsilon_ignored": EPSILON_IGNORED,
-    "sign_of_the_advantage_only": SIGN_OF_ADVANTAGE,
-    "mean_over_the_batch": "It averages. Here each sample keeps its own value; the loss takes the "
-    "mean later.",
-    "ratio_detached_in_the_clip": HALF_GRADIENT,
+    "lower_edge_as_a_ceiling": CEILING,
     "lower_edge_is_a_quotient": "The lower edge is 1/(1 + ε). The interval is symmetric in the "
     "ratio: 1 − ε.",
     "upper_edge_for_both_signs": UPPER_FOR_BOTH,
-    "lower_edge_as_a_ceiling": CEILING,
+    "clip_always_at_the_lower_edge": "The clipped ratio is 1 − ε whatever comes in: the two edges "
+    "are swapped, or something else than the ratio is clipped.",
+    "clip_around_zero": AROUND_ZERO,
+    "ratio_minus_one": "It uses ratio − 1, clipped to ±ε. The objective takes the ratio itself, "
+    "clipped to 1 − ε and 1 + ε: inside, it is ratio times advantage.",
+    "outside_thrown_away": OUTSIDE_DROPPED,
+    "product_clipped": PRODUCT_CLIPPED,
+    "epsilon_ignored": EPSILON_IGNORED,
+    "sign_of_the_advantage_only": SIGN_OF_ADVANTAGE,
+    "absolute_advantage": "It uses the size of the advantage without its sign (or turns the sign "
+    "of bad actions): they are made likely. The smaller term, as it is, counts for them too.",
+    "bad_actions_ignored": "Bad actions do not count at all. They must be made rare: take the "
+    "smaller term for them too.",
+    "clipped_for_bad_actions": "Bad actions always take the clipped term: at ratio 1.5 nothing "
+    "pushes them down again. The smaller term does.",
     "advantage_forgotten": NO_ADVANTAGE,
     "advantage_clipped": ADVANTAGE_CLIPPED,
     "advantages_normalised": NORMALISED,
     "average_of_the_terms": AVERAGE,
+    "ratio_detached_in_the_clip": HALF_GRADIENT,
+}
+SURROGATE_MISTAKES = RULE_MISTAKES | {
+    "sign_turned": "The sign is that of a loss. The objective of a good action is positive.",
+    "gradient_through_the_advantages": LEAK,
+    "mean_over_the_batch": "It averages. Here each sample keeps its own value; the loss takes the "
+    "mean later.",
     "smallest_of_all_samples": "It takes the smallest number of the whole batch. Compare the two "
     "terms sample by sample: torch.minimum(plain, clipped).",
 }
-LOSS_MISTAKES = {
-    "clamp_without_minimum": MINIMUM,
-    "maximum_for_bad_actions": MAXIMUM_FOR_BAD,
-    "maximum_everywhere": MAXIMUM,
-    "no_clip": NO_CLIP,
-    "clip_on_the_log_ratio": LOG_CLIP,
-    "one_sided_clip": ABOVE_ONLY,
-    "lower_edge_only": BELOW_ONLY,
-    "clip_around_zero": AROUND_ZERO,
-    "outside_thrown_away": OUTSIDE_DROPPED,
-    "epsilon_ignored": EPSILON_IGNORED,
+LOSS_MISTAKES = RULE_MISTAKES | {
     "objective_called_a_loss": OBJECTIVE,
     "sum_over_the_batch": SUM,
     "not_averaged": "It gives one number per sample. A loss is one number: take the mean.",
+    "smallest_of_all_samples": "It takes the smallest number of the whole batch. Compare the two "
+    "terms sample by sample, and take the mean of what is left.",
     "minimum_of_the_means": MEANS_FIRST,
+    "means_multiplied": "It averages ratios and advantages apart and multiplies the means. Each "
+    "sample has its own ratio and its own advantage: multiply first, average last.",
     "old_log_probs_with_gradient": "The numbers are right, and a gradient flows into the old "
     "log-probabilities. They were written down while sampling: detach them.",
+    "critic_trained_through_the_policy_loss": LEAK,
     "ratio_of_a_tensor_with_itself": "The ratio is 1 for every sample: it is made from log_probs "
     "alone. Subtract log_probs_old.",
-    "critic_trained_through_the_policy_loss": LEAK,
     "ratio_upside_down": "The ratio is upside down: old over new. It is new over old, "
     "exp(log_probs − log_probs_old).",
     "exponential_missing": "It uses the difference of the logarithms as the ratio. Take exp of it.",
+    "one_plus_the_log_ratio": "It uses 1 + the difference of the logarithms, which is close to the "
+    "ratio near 1 only. Take exp of the difference.",
+    "old_policy_forgotten": "It uses the new probability as the ratio. Divide by the old one: "
+    "subtract log_probs_old before exp.",
     "probabilities_divided": "It divides two probabilities. Small ones become 0, and 0/0 is NaN: "
     "subtract the logarithms first, then take exp.",
+    "difference_of_probabilities": "It subtracts two probabilities. The ratio is their quotient: "
+    "exp(log_probs − log_probs_old).",
     "quotient_of_the_logarithms": "It divides the logarithms. The ratio is the exp of their "
     "difference.",
     "ratio_forgotten": "This is the loss of REINFORCE, log-probability times advantage: it has no "
     "ratio and no clip.",
-    "upper_edge_for_both_signs": UPPER_FOR_BOTH,
-    "lower_edge_as_a_ceiling": CEILING,
-    "advantage_forgotten": NO_ADVANTAGE,
-    "advantage_clipped": ADVANTAGE_CLIPPED,
-    "advantages_normalised": NORMALISED,
-    "average_of_the_terms": AVERAGE,
-    "product_clipped": PRODUCT_CLIPPED,
-    "sign_of_the_advantage_only": SIGN_OF_ADVANTAGE,
-    "lower_edge_is_a_quotient": "The lower edge is 1/(1 + ε). The interval is symmetric in the "
-    "ratio: 1 − ε.",
-    "ratio_detached_in_the_clip": HALF_GRADIENT,
-    "difference_of_probabilities": "It subtracts two probabilities. The ratio is their quotient: "
-    "exp(log_probs − log_probs_old).",
-    "means_multiplied": "It averages ratios and advantages apart and multiplies the means. Each "
-    "sample has its own ratio and its own advantage: multiply first, average last.",
-    "log_prob_in_the_clip": "It clips the log-probability. What is clipped is the ratio.",
+    "log_prob_times_a_constant_ratio": "It multiplies log-probability, advantage and a "
+    "clipped ratio without gradient. Here the gradient comes from the ratio itself.",
+    "penalty_added": "Something is added to the clipped surrogate, such as a mean of log-ratios. "
+    "The clip stands here alone.",
 }
 FRACTION_MISTAKES = {
     "outside_reported_twice": "It counts every sample outside as one without gradient. On the "
@@ -420,33 +425,26 @@ FRACTION_MISTAKES = {
     "equal_terms_counted": "It counts the samples whose two terms are equal: those inside. Count "
     "those where the clipped term differs.",
     "ratio_upside_down": "The ratio is upside down: old over new. It is new over old.",
+    "quotient_of_the_logarithms": "It divides the logarithms. The ratio is the exp of their "
+    "difference.",
+    "bad_actions_only": "The second number counts bad actions only. A good action whose ratio rose "
+    "above 1 + ε has lost its gradient too.",
+    "outside_and_bad": "The second number counts bad actions outside, on whichever side. A bad "
+    "action has lost its gradient below 1 − ε only, a good one above 1 + ε.",
+    "whether_instead_of_how_many": "It says whether there is one such sample. Asked for is "
+    "their share: take the mean.",
+    "product_compared_with_epsilon": "It compares (ratio − 1) times advantage with ε. How far the "
+    "ratio went does not depend on the size of the advantage: compare the ratio, and look at the "
+    "sign of the advantage.",
     "epsilon_ignored": EPSILON_IGNORED,
 }
-MENDED_MISTAKES = {
+MENDED_MISTAKES = LOSS_MISTAKES | {
     "maximum_for_bad_actions": "This is the loss as it was published. Put in ratio 1.5 and "
     "advantage −1: which of the two terms should count, if the action is to become rare again?",
-    "maximum_everywhere": MAXIMUM,
     "condition_turned": "Now it is wrong for good actions and right for bad ones. The smaller term "
     "counts for both signs, so no condition is needed.",
-    "clamp_without_minimum": MINIMUM,
-    "no_clip": NO_CLIP,
-    "bad_actions_ignored": "Bad actions no longer count at all. They must be made rare: take the "
-    "smaller term for them too.",
-    "plain_for_bad_actions": "Bad actions are no longer clipped: below 1 − ε they are pushed down "
-    "without end. The smaller term stops that.",
-    "clipped_for_bad_actions": "Bad actions always take the clipped term: at ratio 1.5 nothing "
-    "pushes them down again. The smaller term does.",
-    "absolute_advantage": "It uses the size of the advantage without its sign (or turns the sign "
-    "of bad actions): they are made likely. The smaller term, as it is, counts for them too.",
-    "chosen_by_the_ratio": "It chooses by the ratio. Which term is smaller depends on the "
-    "advantage too: no choice by hand is needed, the smaller term counts always.",
-    "average_of_the_terms": AVERAGE,
-    "lower_edge_as_a_ceiling": CEILING,
-    "upper_edge_for_both_signs": UPPER_FOR_BOTH,
-    "minimum_of_the_means": MEANS_FIRST,
-    "objective_called_a_loss": OBJECTIVE,
-    "sum_over_the_batch": SUM,
-    "critic_trained_through_the_policy_loss": LEAK,
+    "one_sided_clip": "Bad actions are no longer clipped: below 1 − ε they are pushed down without "
+    "end. The smaller term stops that.",
 }
 SIGN_MISTAKES = {
     "signs_of_the_loss": "These are the signs of the loss. The question is about the objective, "
@@ -484,6 +482,8 @@ DUAL_MISTAKES = {
     "their objective bound times advantage. It is for negative advantages only.",
     "minimum_with_the_bound": "You take the minimum with the bound. For a negative advantage the "
     "bound is a floor: take the maximum.",
+    "edges_without_one": "The edges are epsilon_low and epsilon_high. The interval lies around 1: "
+    "from 1 − epsilon_low to 1 + epsilon_high.",
     "bound_without_the_advantage": "The floor is −bound. It scales with the advantage: bound times "
     "advantage.",
     "upper_edge_at_the_bound": "The bound replaced the upper edge of the clip. Both exist: the "
@@ -570,6 +570,7 @@ EXERCISES = (
     FunctionExercise(
         id="clip.mended_loss",
         cases=LOSS_CASES,
+        numbers_of="clip.clipped_surrogate_loss",
         gives="scalar",
         learns=("log_probs",),
         mistakes=MENDED_MISTAKES,

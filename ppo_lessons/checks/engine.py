@@ -53,6 +53,7 @@ GENERAL = {
     "returns_nothing": "It returns None. Is the `return` missing?",
     "wrong_type": "It returns {}; expected {}.",
     "wrong_dtype": "It returns a tensor of {}; expected floating-point numbers.",
+    "wrong_shape": "The result must be {}.",
     "changes_its_inputs": "It changed {} in place. The caller still needs those numbers: work on "
     "a copy, or use the version of the operation without the underscore.",
     "gradient_lost": "The numbers are right, and no gradient reaches {}: somewhere the result was "
@@ -141,11 +142,13 @@ class FunctionExercise(Exercise):
         cases: what it is called with, in the order of the stages.
         gives: "same shape", "scalar" or "two numbers".
         learns: arguments that the gradient must reach; it must reach no other.
+        numbers_of: the id of the exercise with the same cases and mistakes, if there is one.
     """
 
     cases: tuple[Case, ...]
     gives: str
     learns: tuple[str, ...] = ()
+    numbers_of: str = ""
 
     @property
     def expects(self) -> str:
@@ -408,7 +411,11 @@ def from_data(entry: Mapping[str, Any]) -> Outcome:
 
 
 def name_mistake(
-    outcomes: Sequence[Outcome], expected: Sequence[Outcome], entries: Sequence[Mapping[str, Any]]
+    outcomes: Sequence[Outcome],
+    expected: Sequence[Outcome],
+    entries: Sequence[Mapping[str, Any]],
+    *,
+    turned: bool = False,
 ) -> str | None:
     """Find the mistake that gives the same as the answer.
 
@@ -416,22 +423,26 @@ def name_mistake(
         outcomes: what the answer gave, case by case; may end early.
         expected: what a right answer gives.
         entries: the data of the cases, with what each mistake gives where it differs.
+        turned: whether the answer is first multiplied by −1.
 
     Returns:
-        The mistake that agrees in every case; else one that has all the same numbers and other
-        gradients, or that agrees in at least four of five cases where one of the two is wrong;
-        else None.
+        The mistake that agrees in every case (`name#1` and `name#2` are one mistake); else one
+        that has all the same numbers and other gradients, or that agrees in at least four of five
+        cases where one of the two is wrong; else None.
     """
     names = sorted({name for entry in entries for name in entry["mistakes"]})
     best, best_score = None, 0.8
+    outcomes = list(map(negative, outcomes)) if turned else outcomes
     for name in names:
         theirs = [
             from_data(entry["mistakes"][name]) if name in entry["mistakes"] else right
             for entry, right in zip(entries, expected, strict=True)
         ]
+        if turned and all(map(same_values, map(negative, theirs), expected)):
+            continue  # the mistake is the sign itself
         score = likeness(outcomes, theirs, expected)
         if score > best_score:
-            best, best_score = name, score
+            best, best_score = name.partition("#")[0], score
     return best
 
 
@@ -452,13 +463,15 @@ def likeness(
     triples = list(zip(outcomes, theirs, expected, strict=False))
     if all(agree(mine, other) for mine, other, _ in triples):
         return 2.0
+    off = [t for t in triples if not agree(t[1], t[2]) or not agree(t[0], t[2])]
+    first = next((t for t in off if not agree(t[0], t[2])), None)
+    if first is None or first[0].problem or not same_values(first[0], first[1]):
+        return 0.0
     numbers_only = [triple for triple in triples if not triple[0].problem]
     same = all(same_values(mine, other) for mine, other, _ in numbers_only)
     if same and not all(same_values(other, right) for _, other, right in numbers_only):
         return 1.5
-    off = [t for t in triples if not agree(t[1], t[2]) or not agree(t[0], t[2])]
-    first = next((t for t in off if not agree(t[0], t[2])), None)
-    if first is None or not agree(first[0], first[1]):
+    if not agree(first[0], first[1]):
         return 0.0
     return sum(agree(mine, other) for mine, other, _ in off) / len(off)
 
@@ -480,7 +493,7 @@ def judge(exercise: Exercise, answer: Any) -> CheckResult:
         with state_kept(), silent():
             return judge_signs(exercise, answer)
     assert isinstance(exercise, FunctionExercise)
-    data = data_of(exercise.lesson)[exercise.id]
+    data = data_of(exercise.lesson)[exercise.numbers_of or exercise.id]
     with state_kept(names_seen_by(answer)), silent():
         run = Run(exercise, answer, data)
         try:
@@ -567,7 +580,7 @@ class Run:
         right_so_far = same_values(outcomes[failed], self.expected[failed])
         if mistake or right_so_far or self.exercise.gives == "two numbers":
             return mistake, False
-        turned = name_mistake(list(map(negative, outcomes)), self.expected, self.entries)
+        turned = name_mistake(outcomes, self.expected, self.entries, turned=True)
         return turned, turned is not None
 
     def failed(
@@ -590,8 +603,8 @@ class Run:
                 rows.append(("input", call_text(case.inputs, case.options)))
         elif right is not None:
             rows.append(("case", case.name))
-            if not right.problem and outcome.shape != right.shape:
-                stage = SHAPE
+            if outcome.shape != right.shape:
+                stage, mistake = SHAPE, mistake or "wrong_shape"
             rows += difference(self.exercise, case, outcome, right)
             mistake = mistake or general_name(self.exercise, outcome, right)
         if outcome.problem in ERRORS.values():
@@ -635,6 +648,8 @@ def general_sentence(exercise: FunctionExercise, problem: str, detail: str) -> s
     """Fill the sentence of a general mistake."""
     if problem == "wrong_type":
         return GENERAL[problem].format(detail, exercise.expects)
+    if problem == "wrong_shape":
+        return GENERAL[problem].format(exercise.expects)
     if problem == "gradient_lost":
         return GENERAL[problem].format(" or ".join(exercise.learns))
     return GENERAL[problem].format(detail)

@@ -76,8 +76,8 @@ RETURNS = {
     "integers": (answer("return (ratios * advantages).long()"), "wrong_dtype"),
     "booleans": (answer("return ratios > 1"), "wrong_dtype"),
     "nan": (answer("return ratios * advantages * float('nan')"), "gives_nan"),
-    "other_shape": (answer("return torch.ones(3, 3)"), None),
-    "empty": (answer("return torch.ones(0)"), None),
+    "other_shape": (answer("return torch.ones(3, 3)"), "wrong_shape"),
+    "empty": (answer("return torch.ones(0)"), "wrong_shape"),
     "sparse": (answer("return (ratios * advantages).to_sparse()"), "raises"),
     "other_device": (answer("return (ratios * advantages).to('meta')"), "raises"),
 }
@@ -85,7 +85,6 @@ RAISES = {
     name: (answer(*body), "raises")
     for name, body in {
         "value_error": ["raise ValueError('no')"],
-        "name_error": ["return ratoi * advantages"],
         "system_exit": ["raise SystemExit(0)"],
         "keyboard_interrupt": ["raise KeyboardInterrupt"],
         "generator_exit": ["raise GeneratorExit"],
@@ -95,7 +94,12 @@ RAISES = {
         "recursion": ["def again(x):", "    return again(x) + 1", "return again(ratios)"],
         "backward_inside": ["(ratios * advantages).sum().backward()", "return ratios"],
     }.items()
-} | {"hostile_error": (raise_hostile, "raises")}
+} | {
+    "hostile_error": (raise_hostile, "raises"),
+    "name_error": (answer("return ratoi * advantages"), "name_missing"),
+    "ambiguous": (answer("return min(torch.stack([ratios, ratios]), 1)"), "python_choice"),
+    "booleans": (answer("return (ratios > 1).mean()"), "mean_of_booleans"),
+}
 CHANGES = {
     name: (answer(*body), "changes_its_inputs")
     for name, body in {

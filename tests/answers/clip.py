@@ -204,6 +204,54 @@ def smallest_of_all_samples(ratios, advantages, *, clip_epsilon):
     return torch.min(torch.stack([ratios * advantages, clipped * advantages]))
 
 
+@breaks("clipped_surrogate")
+def condition_turned(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    plain = ratios * advantages
+    clipped = ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon) * advantages
+    return torch.where(advantages < 0, torch.minimum(plain, clipped), torch.maximum(plain, clipped))
+
+
+@breaks("clipped_surrogate")
+def clip_always_at_the_lower_edge(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(1 + clip_epsilon, 1 - clip_epsilon)
+    return torch.minimum(ratios * advantages, clipped * advantages)
+
+
+@breaks("clipped_surrogate")
+def ratio_minus_one(ratios, advantages, *, clip_epsilon):
+    change, advantages = ratios - 1, advantages.detach()
+    clipped = change.clamp(-clip_epsilon, clip_epsilon)
+    return torch.minimum(change * advantages, clipped * advantages)
+
+
+@breaks("clipped_surrogate")
+def chosen_by_the_ratio(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    plain = ratios * advantages
+    clipped = ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon) * advantages
+    return torch.where(ratios >= 1, torch.minimum(plain, clipped), torch.maximum(plain, clipped))
+
+
+@breaks("clipped_surrogate")
+def absolute_advantage(ratios, advantages, *, clip_epsilon):
+    return clip.clipped_surrogate(ratios, advantages.abs(), clip_epsilon=clip_epsilon)
+
+
+@breaks("clipped_surrogate")
+def bad_actions_ignored(ratios, advantages, *, clip_epsilon):
+    return clip.clipped_surrogate(ratios, advantages.relu(), clip_epsilon=clip_epsilon)
+
+
+@breaks("clipped_surrogate")
+def clipped_for_bad_actions(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon) * advantages
+    lower = torch.minimum(ratios * advantages, clipped)
+    return torch.where(advantages >= 0, lower, clipped)
+
+
 # --- the loss ------------------------------------------------------------------------------
 
 
@@ -255,45 +303,15 @@ def loss_as_a_sum_divided(log_probs, log_probs_old, advantages, *, clip_epsilon)
     return -(capped * advantages.detach()).sum() / advantages.numel()
 
 
-for name in (
-    "clamp_without_minimum",
-    "maximum_for_bad_actions",
-    "maximum_everywhere",
-    "no_clip",
-    "clip_on_the_log_ratio",
-    "one_sided_clip",
-    "lower_edge_only",
-    "clip_around_zero",
-    "outside_thrown_away",
-    "epsilon_ignored",
-    "upper_edge_for_both_signs",
-    "lower_edge_as_a_ceiling",
-    "advantage_forgotten",
-    "advantage_clipped",
-    "advantages_normalised",
-    "average_of_the_terms",
-    "product_clipped",
-    "sign_of_the_advantage_only",
-    "lower_edge_is_a_quotient",
-    "ratio_detached_in_the_clip",
-):
-    WRONG["clipped_surrogate_loss"][name] = as_loss(WRONG["clipped_surrogate"][name])
-for name in (
-    "clamp_without_minimum",
-    "maximum_for_bad_actions",
-    "maximum_everywhere",
-    "no_clip",
-    "average_of_the_terms",
-    "lower_edge_as_a_ceiling",
-    "upper_edge_for_both_signs",
-):
-    WRONG["mended_loss"][name] = as_loss(WRONG["clipped_surrogate"][name])
-for name in (
-    "objective_called_a_loss",
-    "sum_over_the_batch",
-    "critic_trained_through_the_policy_loss",
-):
-    WRONG["mended_loss"][name] = WRONG["clipped_surrogate_loss"][name]
+NOT_RULES = (
+    "sign_turned",
+    "gradient_through_the_advantages",
+    "mean_over_the_batch",
+    "smallest_of_all_samples",
+)
+for name, function in WRONG["clipped_surrogate"].items():
+    if name not in NOT_RULES:
+        WRONG["clipped_surrogate_loss"][name] = as_loss(function)
 
 
 def terms_of(log_probs, log_probs_old, advantages, clip_epsilon):
@@ -307,7 +325,14 @@ def not_averaged(log_probs, log_probs_old, advantages, *, clip_epsilon):
     return -torch.minimum(*terms_of(log_probs, log_probs_old, advantages, clip_epsilon))
 
 
-@breaks("clipped_surrogate_loss", "mended_loss")
+def _smallest_of_all(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    return -torch.stack(terms_of(log_probs, log_probs_old, advantages, clip_epsilon)).min()
+
+
+WRONG["clipped_surrogate_loss"]["smallest_of_all_samples"] = _smallest_of_all
+
+
+@breaks("clipped_surrogate_loss")
 def minimum_of_the_means(log_probs, log_probs_old, advantages, *, clip_epsilon):
     plain, clipped = terms_of(log_probs, log_probs_old, advantages, clip_epsilon)
     return -torch.minimum(plain.mean(), clipped.mean())
@@ -356,63 +381,34 @@ def means_multiplied(log_probs, log_probs_old, advantages, *, clip_epsilon):
 
 
 @breaks("clipped_surrogate_loss")
-def log_prob_in_the_clip(log_probs, log_probs_old, advantages, *, clip_epsilon):
-    plain, _ = terms_of(log_probs, log_probs_old, advantages, clip_epsilon)
-    clipped = log_probs.clamp(1 - clip_epsilon, 1 + clip_epsilon) * advantages.detach()
-    return -torch.min(plain, clipped).mean()
+def one_plus_the_log_ratio(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = 1 + log_probs - log_probs_old.detach()
+    return -clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon).mean()
+
+
+@breaks("clipped_surrogate_loss")
+def old_policy_forgotten(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    return -clip.clipped_surrogate(log_probs.exp(), advantages, clip_epsilon=clip_epsilon).mean()
+
+
+@breaks("clipped_surrogate_loss")
+def log_prob_times_a_constant_ratio(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = (log_probs - log_probs_old).exp().detach()
+    clipped = ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon)
+    return -(clipped * advantages.detach() * log_probs).mean()
+
+
+@breaks("clipped_surrogate_loss")
+def penalty_added(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    loss = clip.clipped_surrogate_loss(
+        log_probs, log_probs_old, advantages, clip_epsilon=clip_epsilon
+    )
+    return loss + (log_probs_old.detach() - log_probs).mean()
 
 
 # --- the mended loss -----------------------------------------------------------------------
 
-
-def chosen(choose):
-    """Make a loss from a rule that chooses between the two terms of each sample."""
-
-    def loss(log_probs, log_probs_old, advantages, *, clip_epsilon):
-        plain, clipped = terms_of(log_probs, log_probs_old, advantages, clip_epsilon)
-        return -choose(plain, clipped, advantages.detach()).mean()
-
-    loss.__name__ = choose.__name__
-    return loss
-
-
-@breaks("mended_loss")
-@chosen
-def condition_turned(plain, clipped, advantages):
-    lower, upper = torch.minimum(plain, clipped), torch.maximum(plain, clipped)
-    return torch.where(advantages < 0, lower, upper)
-
-
-@breaks("mended_loss")
-@chosen
-def bad_actions_ignored(plain, clipped, advantages):
-    return torch.where(advantages >= 0, torch.minimum(plain, clipped), 0)
-
-
-@breaks("mended_loss")
-@chosen
-def plain_for_bad_actions(plain, clipped, advantages):
-    return torch.where(advantages >= 0, torch.minimum(plain, clipped), plain)
-
-
-@breaks("mended_loss")
-@chosen
-def clipped_for_bad_actions(plain, clipped, advantages):
-    return torch.where(advantages >= 0, torch.minimum(plain, clipped), clipped)
-
-
-@breaks("mended_loss")
-def chosen_by_the_ratio(log_probs, log_probs_old, advantages, *, clip_epsilon):
-    plain, clipped = terms_of(log_probs, log_probs_old, advantages, clip_epsilon)
-    lower, upper = torch.minimum(plain, clipped), torch.maximum(plain, clipped)
-    return -torch.where(log_probs >= log_probs_old, lower, upper).mean()
-
-
-@breaks("mended_loss")
-def absolute_advantage(log_probs, log_probs_old, advantages, *, clip_epsilon):
-    return clip.clipped_surrogate_loss(
-        log_probs, log_probs_old, advantages.abs(), clip_epsilon=clip_epsilon
-    )
+WRONG["mended_loss"] |= WRONG["clipped_surrogate_loss"]
 
 
 # --- the two fractions ---------------------------------------------------------------------
@@ -544,6 +540,49 @@ def equal_terms_counted(log_probs, log_probs_old, advantages, *, clip_epsilon):
     above, below, _ = sides(log_probs, log_probs_old, advantages, clip_epsilon)
     inside = ~(above | below)
     return shares(inside, inside | (advantages == 0))
+
+
+@breaks("clip_fractions")
+def bad_actions_only(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, _ = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return shares(above | below, below & (advantages < 0))
+
+
+@breaks("clip_fractions")
+def outside_and_bad(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, _ = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    outside = above | below
+    return shares(outside, outside & (advantages < 0))
+
+
+@breaks("clip_fractions")
+def whether_instead_of_how_many(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return (above | below).any().double(), flat.any().double()
+
+
+@breaks("clip_fractions")
+def product_compared_with_epsilon(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, _ = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    change = (log_probs - log_probs_old).exp() - 1
+    return shares(above | below, change * advantages > clip_epsilon)
+
+
+def _zero_goes_below(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, _ = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return shares(above | below, torch.where(advantages > 0, above, below))
+
+
+WRONG["clip_fractions"]["zero_advantage_counted#one_side"] = _zero_goes_below
+
+
+def _quotient(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = (log_probs / log_probs_old).log()
+    above, below, flat = sides(ratios, 0 * ratios, advantages, clip_epsilon)
+    return shares(above | below, flat)
+
+
+WRONG["clip_fractions"]["quotient_of_the_logarithms"] = _quotient
 
 
 def _upside_down(log_probs, log_probs_old, advantages, *, clip_epsilon):
@@ -766,3 +805,17 @@ def floor_for_good_actions_only(ratios, advantages, *, epsilon_low, epsilon_high
 @breaks("asymmetric_dual_clip")
 def minimum_of_the_clips(ratios, advantages, *, epsilon_low, epsilon_high, bound):
     return dual(ratios, advantages.detach(), epsilon_low, epsilon_high, 1 + epsilon_high)
+
+
+def _bound_for_both_beyond(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    lower = dual(ratios, advantages, epsilon_low, epsilon_high, math.inf)
+    return torch.where(ratios > bound, bound * advantages, lower)
+
+
+WRONG["asymmetric_dual_clip"]["bound_for_good_actions_too#beyond"] = _bound_for_both_beyond
+
+
+@breaks("asymmetric_dual_clip")
+def edges_without_one(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return dual(ratios, advantages.detach(), 1 - epsilon_low, epsilon_high - 1, bound)
