@@ -55,13 +55,21 @@ def claim(id: str, text: str, holds: object, *, control: tuple[str, object]) -> 
 
     Raises:
         AssertionError: if the sentence does not hold, or the changed one does.
-        ValueError: if the id is not of the form `lesson.item`, or a sentence is missing.
-        TypeError: if a condition is neither true nor false.
+        ValueError: if the id is not of the form `lesson.item`, a sentence is missing, or the
+            changed sentence is the same.
+        TypeError: if a condition is neither true nor false, or the control is no pair.
     """
     check_id(id)
+    if not isinstance(control, tuple) or len(control) != 2:
+        raise TypeError(
+            f"control of {id} is {control!r}; expected a pair: a changed sentence, and whether it "
+            "holds"
+        )
     changed, changed_holds = control
+    if changed == text:
+        raise ValueError(f"control of {id} is the sentence itself; expected a changed one.")
     for name, sentence in (("text", text), ("control", changed)):
-        if len(sentence.split()) < 3 or not sentence.endswith("."):
+        if not isinstance(sentence, str) or len(sentence.split()) < 3 or not sentence.endswith("."):
             raise ValueError(
                 f"{name} of {id} is {sentence!r}; expected a sentence that ends in a full stop. "
                 "Write out what holds."

@@ -7,7 +7,10 @@ lab, test, reset, ...          the same as `./course <verb>`, in the Python that
 """
 
 import argparse
+import difflib
+import io
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,11 +19,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 COURSE_VERBS = ("lab", "test", "reset", "doctor", "update")
-USAGE = f"""usage: ppo-lessons <verb> [options]
+# How the reader called us: the launcher says so, since its package is on nobody's PATH.
+PROGRAM = os.environ.get("PPO_LESSONS_CALL", "ppo-lessons")
+USAGE = f"""usage: {PROGRAM} <verb> [options]
 
-  train     train PPO on a gymnasium environment    ppo-lessons train --help
-  check     check the answers of a lesson           ppo-lessons check 04
-  html      write the widgets as offline pages       ppo-lessons html --out DIR
+  train     train PPO on a gymnasium environment     {PROGRAM} train --help
+  check     check the answers of a lesson            {PROGRAM} check 04
+  html      write the widgets as offline pages       {PROGRAM} html --out DIR
   {", ".join(COURSE_VERBS)}
             the same as ./course <verb>, in this Python
 """
@@ -36,28 +41,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0 if all went well, 130 after Ctrl-C, 2 if the input was wrong.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a sign shows ? for it
+            stream.reconfigure(errors="replace")
     verb, *rest = list(sys.argv[1:] if arguments is None else arguments) or ["--help"]
-    if verb in ("-h", "--help"):
+    if verb in ("-h", "--help", "help"):
         print(USAGE, end="")
         return 0
     if verb in COURSE_VERBS:
         return run_course(verb, rest)
-    if verb == "train":
-        try:
-            return train_command(rest)
-        except (ValueError, TypeError) as error:
-            return refuse(str(error))
-    if verb == "html":
-        return html_command(rest)
-    if verb == "check":
-        return check_command(rest)
-    known = ", ".join(("train", "check", "html", *COURSE_VERBS))
-    return refuse(f"there is no verb {verb!r}; expected one of {known}. See ppo-lessons --help.")
+    commands = {"train": train_command, "check": check_command, "html": html_command}
+    if verb not in commands:
+        known = [*commands, *COURSE_VERBS]
+        close = difflib.get_close_matches(verb, known, n=1)
+        hint = f"Did you mean {close[0]}?" if close else f"See {PROGRAM} --help."
+        return refuse(f"there is no verb {verb!r}; expected one of {', '.join(known)}. {hint}")
+    try:
+        return commands[verb](rest)
+    except (ValueError, TypeError, OSError) as error:
+        return refuse(str(error))
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        return 130
 
 
 def refuse(reason: str) -> int:
     """Say why nothing was done."""
-    print(f"ppo-lessons: {reason}", file=sys.stderr)
+    print(f"{PROGRAM}: {reason}", file=sys.stderr)
     return 2
 
 
@@ -85,16 +95,11 @@ def check_command(rest: Sequence[str]) -> int:
         0 if every answer passes, 1 if one does not, 2 if there is nothing to check.
     """
     if not rest or rest[0] in ("-h", "--help"):
-        print("usage: ppo-lessons check NN | path/to/notebook.ipynb ...")
+        print(f"usage: {PROGRAM} check NN | path/to/notebook.ipynb ...")
         return 0 if rest else 2
     from ppo_lessons.checks.run import check_notebook
 
-    try:
-        return check_notebook(rest)
-    except ValueError as error:
-        return refuse(str(error))
-    except KeyboardInterrupt:
-        return 130
+    return check_notebook(rest)
 
 
 def html_command(rest: Sequence[str]) -> int:
@@ -108,7 +113,7 @@ def html_command(rest: Sequence[str]) -> int:
     """
     own = Path("my_work")
     parser = argparse.ArgumentParser(
-        prog="ppo-lessons html", description="Write each widget as one page without a network."
+        prog=f"{PROGRAM} html", description="Write each widget as one page without a network."
     )
     parser.add_argument("--out", type=Path, default=(own if own.is_dir() else Path()) / "html")
     folder = parser.parse_args(list(rest)).out
@@ -131,35 +136,55 @@ def train_command(rest: Sequence[str]) -> int:
     Returns:
         The exit status.
     """
-    from ppo_lessons.runs import RunFolder, new_run_path
+    from ppo_lessons.runs import RunFolder, remove_if_empty
     from ppo_lessons.training_loop import PRESETS, train
 
     arguments, config = parse_train(rest)
-    resumed = arguments.resume
-    path = arguments.run_dir or (resumed.parent if resumed else new_run_path(config, RUNS))
-    if not resumed and (path / "metrics.jsonl").exists():
+    path = run_path(arguments, config)
+    folder = RunFolder(path, config, arguments.preset)
+    parts = PRESETS[arguments.preset].parts
+    print(f"{config.env}, seed {config.seed}, preset {arguments.preset}, one torch thread → {path}")
+    print(f"{config.num_iterations} iterations of {config.batch_size:,} steps", flush=True)
+    try:
+        with Progress(config) as progress:
+
+            def on_iteration(state: Any) -> None:
+                folder.on_iteration(state)
+                progress.show(state)
+
+            history = train(config, parts=parts, on_iteration=on_iteration, resume=arguments.resume)
+        folder.finish()
+    finally:
+        remove_if_empty(path)
+    if history.stopped == "interrupted":
+        print("stopped", end="")
+        print(f"; go on with: {PROGRAM} train --resume {path}" if folder.saved_iteration else "")
+        return 130
+    last = history["episode_return"][-1] if history.rows else None
+    if last is None:
+        print("no episode has ended yet, so there is no return")
+    else:
+        print(f"mean return of the last 100 episodes: {last:.1f}")
+    return 0
+
+
+def run_path(arguments: Any, config: Any) -> Path:
+    """Make the run's folder, or go on in the resumed one; never in one that holds another run.
+
+    Raises:
+        ValueError: if the folder holds another run.
+    """
+    from ppo_lessons.runs import holds_run, new_run_folder
+
+    own = arguments.resume.parent if arguments.resume else None
+    path = arguments.run_dir or own or new_run_folder(config, RUNS)
+    if holds_run(path) and (own is None or path.resolve() != own.resolve()):
         raise ValueError(
             f"{path} already holds a run; expected a new folder. Choose another --run-dir, or go "
             f"on with that run: --resume {path}."
         )
-    folder = RunFolder(path, config, arguments.preset)
-    print(f"{config.env}, seed {config.seed}, preset {arguments.preset}, one torch thread → {path}")
-    with Progress(config) as progress:
-
-        def on_iteration(state: Any) -> None:
-            folder.on_iteration(state)
-            progress.show(state)
-
-        parts = PRESETS[arguments.preset].parts
-        history = train(config, parts=parts, on_iteration=on_iteration, resume=resumed)
-    folder.finish()
-    if history.stopped == "interrupted":
-        print(f"stopped; go on with: ppo-lessons train --resume {path}")
-        return 130
-    if not history.rows:
-        return 0
-    print(f"mean return of the last 100 episodes: {history['episode_return'][-1]:.1f}")
-    return 0
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def parse_train(rest: Sequence[str]) -> tuple[Any, Any]:
@@ -191,7 +216,7 @@ def parse_train(rest: Sequence[str]) -> tuple[Any, Any]:
     if early.resume is not None:
         preset, config, checkpoint = saved_run(early.resume)
     default = Train(config=config, preset=preset)
-    arguments = tyro.cli(Train, prog="ppo-lessons train", args=list(rest), default=default)
+    arguments = tyro.cli(Train, prog=f"{PROGRAM} train", args=list(rest), default=default)
     if checkpoint is not None:
         if arguments.preset != preset:
             raise ValueError(

@@ -79,14 +79,16 @@ def approximate_kl(
     Source: Schulman 2020, "Approximating KL divergence" (there the samples come from q).
     """
     log_probs = stop_masked(log_probs, mask)
-    ratios = importance_ratios(log_probs, log_probs_old)
+    check_same_shape(log_probs=log_probs, log_probs_old=log_probs_old)
+    check_floating(log_probs=log_probs, log_probs_old=log_probs_old)
     log_ratios = log_probs - log_probs_old
     if estimator == "k1":
         return -masked_mean(log_ratios, mask)
     if estimator == "k2":
         return masked_mean(log_ratios**2, mask) / 2
     if estimator == "k3":
-        return masked_mean(ratios - 1 - log_ratios, mask)
+        # expm1: near 0 the difference of two float32 numbers would be noise, and may be negative
+        return masked_mean(log_ratios.expm1() - log_ratios, mask)
     raise ValueError(f"estimator is {estimator!r}; expected 'k1', 'k2' or 'k3'. Choose one.")
 
 

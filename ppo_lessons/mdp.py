@@ -211,11 +211,13 @@ def expected_surrogate(
     States and advantages are those of the old policy; only the ratios know the new one.
 
     `policy_old` has collected the data; `objective` is f, of ratios and advantages: their product,
-    or `clipped_surrogate`.
+    or `clipped_surrogate`. Actions that the old policy never takes have weight 0.
     """
     weights = state_visits(mdp, policy_old, gamma=gamma).unsqueeze(-1) * policy_old
     advantages_old = advantages(mdp, policy_old, gamma=gamma)
-    return (weights * objective(policy / policy_old, advantages_old)).sum()
+    # an action that the old policy never takes has weight 0, whatever its ratio
+    ratios = torch.where(policy_old > 0, policy / policy_old, 1.0)
+    return (weights * objective(ratios, advantages_old)).sum()
 
 
 @dataclass(frozen=True, eq=False)

@@ -29,7 +29,7 @@ def linear(inputs: int, outputs: int, *, gain: float, generator: Generator) -> n
 
     Source: Saxe et al. 2014 (orthogonal initialisation).
     """
-    layer = cast(nn.Linear, skip_init(nn.Linear, inputs, outputs))
+    layer = cast(nn.Linear, skip_init(nn.Linear, inputs, outputs, dtype=torch.float32))
     nn.init.orthogonal_(layer.weight, gain, generator=generator)
     nn.init.zeros_(layer.bias)
     return layer
@@ -121,7 +121,9 @@ class CategoricalPolicy(nn.Module):
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
         """Give log π(a | s) of the actions, and the policy's entropy in each state (nats)."""
         log_probs = self.all_log_probs(observations)
-        entropies = -(log_probs.exp() * log_probs).sum(dim=-1)
+        probabilities = log_probs.exp()
+        # an action that is ruled out (logit −∞) adds 0, and 0·∞ would be NaN
+        entropies = -(probabilities * log_probs.masked_fill(probabilities == 0, 0)).sum(dim=-1)
         return pick(log_probs, actions), entropies
 
     def greedy(self, observations: Shaped[Tensor, "*batch features"]) -> Int[Tensor, "*batch"]:

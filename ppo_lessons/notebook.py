@@ -2,13 +2,14 @@
 
 `setup` checks the environment, `budget` picks a run's size, `show` displays a figure with a
 sentence that stands for it, `show_source` shows the package's own code instead of a copy, `Watch`
-shows a run while it trains.
+shows a run while it trains, `recorded` reads a study that was run once.
 """
 
 import base64
 import importlib.metadata
 import inspect
 import io
+import json
 import os
 import platform
 import sys
@@ -68,13 +69,18 @@ class SetupReport:
 
     def _html(self) -> str:
         if not self.problems:
-            return f'<div style="color:#137333">✔ ready: {escape(self.summary)}</div>'
+            return _line("success", "#137333", f"✔ ready: {self.summary}")
         rows = "".join(
             f"<tr><td>{escape(problem.what)}</td><td><code>{escape(problem.command)}</code></td></tr>"
             for problem in self.problems
         )
-        head = f'<div style="color:#b3261e">✘ not ready: {escape(self.summary)}</div>'
+        head = _line("error", "#b3261e", f"✘ not ready: {self.summary}")
         return f"{head}<table><tr><th>what is wrong</th><th>try</th></tr>{rows}</table>"
+
+
+def _line(role: str, color: str, text: str) -> str:
+    """One coloured line; the page's theme says which shade, so that it is readable in the dark."""
+    return f'<div style="color: var(--jp-{role}-color1, {color})">{escape(text)}</div>'
 
 
 def setup() -> None:
@@ -258,6 +264,26 @@ def budget(full: T, fast: T) -> T:
             "or unset it"
         )
     return fast if word in TRUE_WORDS else full
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """Read a study that was run once, over more seeds than a notebook has time for.
+
+    Args:
+        name: of a file in `ppo_lessons/recorded`, without its ending.
+
+    Returns:
+        Its contents; `command` makes it again, `date` and `machine` say when and where it was made.
+
+    Raises:
+        ValueError: if there is no such study, with those that there are.
+    """
+    folder = Path(__file__).parent / "recorded"
+    path = folder / f"{name}.json"
+    if not path.is_file():
+        known = ", ".join(sorted(file.stem for file in folder.glob("*.json")))
+        raise ValueError(f"there is no recorded study {name!r}; expected one of: {known}")
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
 # --- showing -------------------------------------------------------------------------------

@@ -1,8 +1,9 @@
 """Lesson 01. How can a return push a probability?
 
-    ∇J = E[ Σ_t ∇log π(a_t | s_t) · G_t ]
+    push = E[ Σ_t ∇log π(a_t | s_t) · G_t ]
 
-Make the actions that were followed by much reward more likely.
+Make the actions that were followed by much reward more likely. At γ = 1 the push is the gradient of
+J. Below that it is the usual update, which forgets the weight γᵗ of later steps.
 """
 
 import torch
@@ -67,7 +68,7 @@ def rewards_to_go(
 def reinforce_loss(
     log_probs: Float[Tensor, "*batch"], weights: Float[Tensor, "*batch"]
 ) -> Float[Tensor, ""]:
-    """Give a number whose gradient is the policy gradient with its sign turned.
+    """Give a number whose gradient, with its sign turned, is the push on the policy per step.
 
         loss = −mean( log π(a | s) · weight )
 

@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float, Shaped
 from torch import Generator, Tensor, nn
 
-from ppo_lessons.envs.protocol import Envs
+from ppo_lessons.envs.protocol import Envs, EnvStep
 from ppo_lessons.networks import Policy
-from ppo_lessons.shapes import check_same_shape
+from ppo_lessons.shapes import check_bool, check_same_shape
 from ppo_lessons.types import Batch, Carry, Rollout
 
 
@@ -27,7 +27,7 @@ def start_carry(envs: Envs, *, seed: int) -> Carry:
     """
     return Carry(
         observations=envs.reset(seed),
-        episode_returns=torch.zeros(envs.num_envs, device=envs.device),
+        episode_returns=torch.zeros(envs.num_envs, dtype=torch.float32, device=envs.device),
         episode_lengths=torch.zeros(envs.num_envs, dtype=torch.int64, device=envs.device),
     )
 
@@ -84,7 +84,7 @@ def collect_rollout(
         envs: the environments; they start new episodes by themselves.
         policy: has `sample(observations, generator) -> actions, log_probs`.
         carry: where the last rollout ended, or `start_carry(envs, seed=...)`.
-        num_steps: T (steps).
+        num_steps: T, at least 1 (steps).
         generator: the only source of randomness.
         out: a rollout to overwrite, to save memory; a new one if left out.
 
@@ -107,6 +107,8 @@ def collect_rollout(
         if rollout is None:
             rollout = empty_rollout(envs, actions, num_steps=num_steps)
         step = envs.step(actions)
+        if t == 0:
+            check_step(step, envs)
         returns = returns + step.rewards * step.valid
         lengths = lengths + step.valid
         rollout.write(
@@ -128,6 +130,24 @@ def collect_rollout(
     if rollout is None:
         raise ValueError(f"num_steps is {num_steps}; expected at least 1. Choose num_steps=64.")
     return rollout, Carry(observations, returns, lengths)
+
+
+def check_step(step: EnvStep, envs: Envs) -> None:
+    """Require of the first step what holds for all: flags are bool, and everything is [N].
+
+    Args:
+        step: what the environments gave back.
+        envs: the environments, for N.
+
+    Raises:
+        TypeError: if a flag is not bool.
+        ValueError: if a shape is not that of N environments.
+    """
+    expected = torch.empty(envs.num_envs)
+    flags = {name: getattr(step, name) for name in ("terminated", "truncated", "valid")}
+    check_bool(**flags)
+    check_same_shape(num_envs=expected, rewards=step.rewards, **flags)
+    check_same_shape(observations=step.observations, next_observations=step.next_observations)
 
 
 @torch.no_grad()

@@ -5,8 +5,8 @@
     metrics.jsonl   one line per iteration
     checkpoint.pt   everything that `train(resume=...)` needs
 
-Nothing is ever deleted: a folder that exists is not used again, and lines of metrics that a resumed
-run will measure anew are kept beside it.
+Nothing is ever deleted: a folder that holds a run is not used by another, and lines of metrics that
+a resumed run will measure anew are kept beside it.
 """
 
 import json
@@ -24,6 +24,7 @@ import torch
 from ppo_lessons.training_loop import PPOConfig, TrainState, write_checkpoint
 
 SECONDS_BETWEEN_CHECKPOINTS = 5.0
+FILES = ("config.json", "versions.json", "metrics.jsonl", "checkpoint.pt")
 
 
 class RunFolder:
@@ -78,18 +79,38 @@ class RunFolder:
         write_text(self.metrics_path, lines)
 
 
-def new_run_path(config: PPOConfig, root: Path) -> Path:
-    """Name a folder that does not exist yet, after environment and seed.
+def new_run_folder(config: PPOConfig, root: Path) -> Path:
+    """Make a folder that did not exist, named after environment and seed.
 
     Args:
         config: the settings.
         root: the folder of all runs.
 
     Returns:
-        The path, not yet made.
+        The folder; it is empty, and no other run can take it.
     """
     safe = config.env.replace("/", "-").replace(":", "-")
-    return unused(root / f"{safe}-seed{config.seed}")
+    while True:
+        path = unused(root / f"{safe}-seed{config.seed}")
+        try:
+            path.mkdir(parents=True)
+        except FileExistsError:  # another run took the name between the two lines
+            continue
+        return path
+
+
+def holds_run(path: Path) -> bool:
+    """Whether a folder holds any file of a run."""
+    return any((path / name).exists() for name in FILES)
+
+
+def remove_if_empty(path: Path) -> None:
+    """Take an empty folder away, and an empty one above it; settings that fail leave no trace."""
+    for folder in (path, path.parent):
+        try:
+            folder.rmdir()  # refuses unless it is empty
+        except OSError:
+            return
 
 
 def unused(path: Path) -> Path:

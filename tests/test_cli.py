@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from ppo_lessons import cli
+from ppo_lessons import cli, runs
 from ppo_lessons.training_loop import PPOConfig, config_of, read_checkpoint
 
 # Small and quick: three iterations of 64 steps.
@@ -208,3 +208,53 @@ def test_on_a_terminal_a_bar_shows_return_kl_speed_and_time_left(folder):
     process.wait(60)
     text = seen.decode()
     assert re.search(r"<\d+.*steps/s.*return [\d.]+, kl_k3 [\d.]+", text), text[-500:]
+
+
+def test_a_resumed_run_does_not_write_into_the_folder_of_another(folder, capsys):
+    cli.main(["train", *SMALL, "--run-dir", "one"])
+    cli.main(["train", *SMALL, "--seed", "7", "--run-dir", "two"])
+    before = {path.name: path.read_bytes() for path in (folder / "two").iterdir()}
+    assert cli.main(["train", "--resume", "one", "--run-dir", "two"]) == 2
+    assert "two already holds a run" in capsys.readouterr().err
+    assert {path.name: path.read_bytes() for path in (folder / "two").iterdir()} == before
+
+
+def test_two_runs_that_start_together_take_two_folders(folder):
+    config = PPOConfig()
+    taken = [runs.new_run_folder(config, folder / "runs") for _ in range(3)]
+    assert len(set(taken)) == 3
+    assert all(path.is_dir() for path in taken)
+
+
+def test_a_run_without_a_finished_episode_ends_well(folder, capsys):
+    assert cli.main(["train", *SMALL, "--env", "Acrobot-v1"]) == 0
+    assert "no episode has ended yet" in capsys.readouterr().out
+
+
+@pytest.mark.messages
+def test_a_folder_that_cannot_be_made_is_refused_in_words(folder, capsys):
+    (folder / "afile").write_text("mine", encoding="utf-8")
+    assert cli.main(["train", *SMALL, "--run-dir", "afile/run"]) == 2
+    assert "afile" in capsys.readouterr().err
+    assert (folder / "afile").read_text(encoding="utf-8") == "mine"
+
+
+def test_ctrl_c_before_training_leaves_no_traceback_and_no_folder(folder, capsys, monkeypatch):
+    def interrupted(rest):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "parse_train", interrupted)
+    assert cli.main(["train", *SMALL]) == 130
+    assert "stopped" in capsys.readouterr().err
+    assert list(folder.rglob("*")) == []
+
+
+def test_a_terminal_without_unicode_trains_all_the_same(folder):
+    code = "import sys; from ppo_lessons.cli import main; sys.exit(main())"
+    finished = subprocess.run(
+        [sys.executable, "-c", code, "train", *SMALL],
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert finished.returncode == 0, finished.stderr
+    assert "? runs" in finished.stdout

@@ -10,6 +10,7 @@ import torch
 from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import NormalizeReward
+from gymnasium.wrappers.vector import RecordEpisodeStatistics
 from toy_envs import (
     MODES,
     SCRIPTS,
@@ -443,3 +444,28 @@ def test_the_state_of_another_probe_is_refused():
 
 def test_the_questions_of_the_probes_are_questions():
     assert all(re.fullmatch(r"[A-Z].*\?", rule.question) for rule in PROBES.values())
+
+
+@pytest.mark.messages
+def test_a_module_before_the_id_is_imported_or_named():
+    with pytest.raises(ValueError, match="no_such_module cannot be imported"):
+        make_envs("no_such_module:Mine-v0", 2)
+    assert make_envs("gymnasium:CartPole-v1", 2).num_envs == 2
+
+
+@pytest.mark.messages
+def test_an_environment_that_needs_what_is_not_installed_is_refused(monkeypatch):
+    def missing(*arguments, **options):
+        raise gymnasium.error.DependencyNotInstalled("box2d is not installed")
+
+    monkeypatch.setattr(gymnasium, "make", missing)
+    with pytest.raises(ValueError, match=r"needs something that is not installed \(box2d"):
+        make_envs("CartPole-v1", 1)
+
+
+def test_a_wrapper_does_not_make_neighbouring_seeds_share_episodes():
+    makers = [lambda: gymnasium.make("CartPole-v1")] * 4
+    envs = GymEnvs(RecordEpisodeStatistics(SyncVectorEnv(makers)))
+    first, second = envs.reset(1), envs.reset(2)
+    shared = (first.unsqueeze(0) == second.unsqueeze(1)).all(-1)
+    assert not shared.any()

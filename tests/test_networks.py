@@ -218,3 +218,21 @@ def test_the_critic_gives_one_number_per_state(batch):
 
 def test_a_batch_of_one_keeps_its_axis():
     assert Critic(nn.Linear(4, 1))(torch.zeros(1, 4)).shape == (1,)
+
+
+def test_an_action_that_is_ruled_out_adds_nothing_to_the_entropy():
+    logits = torch.tensor([0.0, 0.0, -torch.inf]).requires_grad_()
+    policy = CategoricalPolicy(Always(logits))
+    log_probs, entropies = policy.evaluate(torch.zeros(1, 1), torch.tensor([0]))
+    assert entropies.item() == pytest.approx(math.log(2), rel=1e-6)
+    (entropies.sum() + log_probs.sum()).backward()
+    assert torch.isfinite(logits.grad[:2]).all()
+
+
+class Always(nn.Module):
+    def __init__(self, logits):
+        super().__init__()
+        self.logits = logits
+
+    def forward(self, observations):
+        return self.logits.expand(len(observations), -1)

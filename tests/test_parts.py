@@ -71,7 +71,8 @@ def test_parts_know_which_keywords_a_function_takes():
     assert not parts.names("value_loss", "mask")
     assert parts.names("policy_loss", "mask")
     assert Parts(value_loss=clipped_value_loss).names("value_loss", "values_old")
-    assert Parts(value_loss=lambda values, returns, **rest: 0).names("value_loss", "anything")
+    assert Parts(value_loss=lambda values, returns, **rest: 0).names("value_loss", "mask")
+    assert not Parts(value_loss=lambda values, returns, **rest: 0).names("value_loss", "anything")
 
 
 class Callable3:
@@ -162,6 +163,14 @@ def test_what_a_partial_has_fixed_stays_fixed():
         "policy_loss", new, old, torch.ones(1), clip_epsilon=0.2, mask=None
     )
     assert found.item() == pytest.approx(-1.5)  # 0.2 would give -1.2
+
+    def passes_on(log_probs, log_probs_old, advantages, **settings):
+        return clipped_surrogate_loss(log_probs, log_probs_old, advantages, **settings)
+
+    found = Parts(policy_loss=partial(passes_on, clip_epsilon=0.9)).call(
+        "policy_loss", new, old, torch.ones(1), clip_epsilon=0.2, mask=None
+    )
+    assert found.item() == pytest.approx(-1.5)
 
 
 # --- The package's own ---------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import sys
 import threading
 from dataclasses import fields, replace
 
+import numpy as np
 import pytest
 import torch
 from mistakes import claims_about, mistakes_of, refuses, under_test
@@ -158,10 +159,7 @@ def test_returns_are_advantages_plus_values_before_any_normalising(compute_gae):
 
 
 def test_one_sample_normalizes_to_a_finite_number(normalize_advantages):
-    config = replace(TINY, num_minibatches=32)
-    networks, _, stats = squeeze(update, config, normalize=normalize_advantages)
-    assert torch.isfinite(weights_of(networks)).all()
-    assert torch.isfinite(stats.policy_loss).all()
+    assert torch.isfinite(normalize_advantages(torch.tensor([3.0]))).all()
 
 
 # --- Minibatches ---------------------------------------------------------------------------------
@@ -620,20 +618,90 @@ def test_a_loss_of_ones_own_needs_no_mask():
     assert not torch.equal(weights_of(history.networks), weights_of(clipped.networks))
 
 
-@pytest.mark.messages
-def test_a_loss_without_a_mask_is_refused_where_rows_are_no_steps():
+def test_rows_that_are_no_steps_are_left_out_even_for_a_loss_without_a_mask():
+    seen = []
+
     def blind(values, returns):
+        seen.append(len(values))
         return ((values - returns) ** 2).mean()
 
-    config = replace(TINY, num_envs=2, num_steps=8, total_steps=16)
-    with pytest.raises(ValueError, match="takes no mask") as raised:
-        train(config, envs=scripted(*SCRIPTS, mode="NextStep"), parts=Parts(value_loss=blind))
+    config = replace(TINY, num_envs=2, num_steps=8, total_steps=16, num_minibatches=1)
+    train(config, envs=scripted(*SCRIPTS, mode="NextStep"), parts=Parts(value_loss=blind))
     # 8 rows each: 3 + reset + 2 + reset + 1, and 1 + reset + 4 + reset + 1.
-    assert str(raised.value) == (
-        "4 of 16 rows are no real steps, and Parts.value_loss takes no mask; expected a function "
-        "that leaves them out. Give it an argument mask=None, or make the environments with "
-        "AutoresetMode.SAME_STEP."
-    )
+    assert set(seen) == {12}
+
+
+@pytest.mark.messages
+def test_a_batch_without_a_real_step_is_refused():
+    networks, batch = scored_batch()
+    optimizer = make_optimizer(networks, learning_rate=1e-3)
+    empty = replace(batch, valid=torch.zeros_like(batch.valid))
+    with pytest.raises(ValueError, match="none of 32 rows is a real step; expected some"):
+        update(networks, optimizer, empty, TINY, parts=Parts(), generator=generator())
+
+
+@pytest.mark.messages
+def test_one_sample_per_minibatch_is_refused_where_samples_are_normalized():
+    config = replace(TINY, num_minibatches=TINY.batch_size)
+    with pytest.raises(ValueError, match="expected at least two samples per minibatch"):
+        train(config, envs=Probe("both", 4))
+    keep = Parts(normalize=lambda advantages: advantages)
+    assert len(train(config, envs=Probe("both", 4), parts=keep)) == config.num_iterations
+
+
+@pytest.mark.messages
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ({"policy_loss": lambda new, old, advantages: 0.0}, "Parts.policy_loss gave a float"),
+        ({"value_loss": lambda values, returns: values}, "Parts.value_loss gave a Tensor of shape"),
+        (
+            {"gradient_step": lambda loss, networks, optimizer: None},
+            "Parts.gradient_step gave a No",
+        ),
+        ({"total_loss": lambda policy, value, entropy: 1}, "Parts.total_loss gave a int"),
+    ],
+)
+def test_a_part_that_gives_back_no_number_is_named(parts, words):
+    with pytest.raises(TypeError, match=words):
+        train(TINY, envs=Probe("both", 4), parts=Parts(**parts))
+
+
+@pytest.mark.messages
+def test_numbers_that_stop_being_finite_end_the_run_with_a_reason():
+    with pytest.raises(
+        ValueError, match="iteration 1 left gradients or weights that are not finite"
+    ):
+        train(
+            TINY,
+            envs=Probe("both", 4),
+            parts=Parts(policy_loss=lambda new, old, advantages: new.sum() * torch.nan),
+        )
+
+
+@pytest.mark.messages
+def test_environments_of_another_kind_are_refused_with_what_to_do():
+    with pytest.raises(TypeError, match=r"envs is a str; expected .* Wrap .*: GymEnvs\(envs\)"):
+        train(TINY, envs="CartPole-v1")
+
+
+@pytest.mark.messages
+def test_training_turns_gradients_on_and_refuses_inference_mode():
+    with torch.no_grad():
+        assert len(train(TINY, envs=Probe("both", 4))) == TINY.num_iterations
+        assert not torch.is_grad_enabled()
+    with torch.inference_mode(), pytest.raises(ValueError, match=r"torch\.inference_mode is on"):
+        train(TINY, envs=Probe("both", 4))
+
+
+def test_another_default_dtype_changes_nothing():
+    before = train(TINY, envs=Probe("both", 4))
+    torch.set_default_dtype(torch.float64)
+    try:
+        after = train(TINY, envs=Probe("both", 4))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    assert torch.equal(weights_of(before.networks), weights_of(after.networks))
 
 
 def test_on_iteration_may_stop_the_run():
@@ -643,10 +711,22 @@ def test_on_iteration_may_stop_the_run():
     assert repr(history) == "History of 2 iterations (on_iteration)"
 
 
-def test_only_true_stops_the_run():
-    history = train(TINY, envs=Probe("both", 4), on_iteration=lambda state: state.iteration)
-    assert history.stopped == "finished"
-    assert len(history) == TINY.num_iterations
+@pytest.mark.parametrize("yes", [True, np.bool_(True), torch.tensor(True)])
+def test_any_truth_stops_the_run(yes):
+    history = train(TINY, envs=Probe("both", 4), on_iteration=lambda state: yes)
+    assert (len(history), history.stopped) == (1, "on_iteration")
+
+
+@pytest.mark.parametrize("no", [False, None, np.bool_(False), torch.tensor(False)])
+def test_what_is_not_true_lets_the_run_go_on(no):
+    history = train(TINY, envs=Probe("both", 4), on_iteration=lambda state: no)
+    assert (len(history), history.stopped) == (TINY.num_iterations, "finished")
+
+
+@pytest.mark.messages
+def test_what_is_no_truth_is_refused():
+    with pytest.raises(TypeError, match="on_iteration returned 1; expected true to stop"):
+        train(TINY, envs=Probe("both", 4), on_iteration=lambda state: state.iteration)
 
 
 def test_on_iteration_is_given_the_state_of_that_iteration():

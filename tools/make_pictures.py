@@ -29,7 +29,7 @@ def main() -> None:
     }
     for name, picture in {
         "four_stages": figures.four_stages(),
-        "poles": figures.poles(strips, every=8),
+        "poles": figures.poles(strips, at=(0, 10, 20, 30, 150, 450)),
     }.items():
         path = FOLDER / f"{name}.png"
         picture.savefig(path, dpi=110, metadata={"Software": None})

@@ -3,9 +3,9 @@
 #
 # **Is my set-up fine, and how does this course work?**
 #
-# You are about to build PPO, the algorithm that taught robots to walk and language models to
-# follow instructions. You build it piece by piece: each piece is the answer to a problem that you
-# have seen happen a moment before.
+# This course takes you to PPO, the algorithm that taught robots to walk and language models to follow
+# instructions. It goes piece by piece: each piece is the answer to a problem that you have seen
+# happen a moment before. Some of the pieces are not written yet; the map below says which.
 #
 # You need some Python and some probability. You need no reinforcement learning.
 #
@@ -27,29 +27,31 @@ setup()
 # %% [markdown]
 # ## Watch one run
 #
-# A pole stands on a cart. At each moment the agent pushes the cart left or right. It earns 1 for
-# every moment the pole stands, and the game ends when the pole falls, or after 500 moments. That
-# is the environment **CartPole**.
+# A pole stands on a cart. At each step the agent pushes the cart left or right. It earns 1 for every
+# step the pole stands, and the game ends when the pole falls, or after 500 steps. That is the
+# environment **CartPole**.
 #
-# At first the agent pushes at random, and the pole stands for about 20 moments. Then PPO trains
-# it for 40,000 moments. How long will the pole stand after that, on average?
+# At first the agent pushes at random, and the pole stands for about 20 steps. Then PPO, short for
+# *proximal policy optimization*, trains it for 40,000 steps. How long will the pole stand after that,
+# on average?
 #
 # Write your guess in place of `None`. A wrong guess is worth more than no guess: the surprise is
 # what you will remember.
 
 # %%
-predict("start_here.moments", None, unit="moments")
+predict("start_here.steps", None, unit="steps")
 
 # %% [markdown]
-# Now train. It takes a few seconds. The line below the cell moves while the agent learns:
-# `return` is the number of moments the pole stood, averaged over the last 100 games.
+# Now train. It takes a few seconds. The line below the cell moves while the agent learns: `return` is
+# the number of steps the pole stood, averaged over the last 100 games. (`kl_k3` says how far the
+# last update moved the agent; you will meet it later.)
 
 # %% tags=["nbval-ignore-output"]
 config = PPOConfig(env="CartPole-v1", total_steps=budget(40_960, 16_384))
 history = train(config, on_iteration=Watch())
 
 # %% tags=["nbval-ignore-output"]
-compare("start_here.moments", history["episode_return"][-1], unit="moments")
+compare("start_here.steps", history["episode_return"][-1], unit="steps")
 
 # %% [markdown]
 # The numbers differ a little from machine to machine. What must hold on every machine is written
@@ -69,9 +71,9 @@ fresh = make_networks((4,), 2, hidden_sizes=(64, 64), generator=Generator().manu
 before = record_episode(fresh.policy, envs, seed=1, greedy=False)
 after = record_episode(history.networks.policy, envs, seed=1)
 show(
-    poles({"before": before.numpy(), "after": after.numpy()}, every=8),
-    alt="Two strips of frames. Before training the pole tips over and the later frames are empty; "
-    "after training it stands upright in every frame.",
+    poles({"before": before.numpy(), "after": after.numpy()}, at=(0, 10, 20, 30, 60, 100)),
+    alt="Two strips of frames. Before training the pole tips over and the later frames say so; "
+    "after training it still stands in the last frame.",
 )
 
 # %% [markdown]
@@ -83,7 +85,7 @@ show(
 # **Claims.** When the text says that something holds, the cell below it checks it. Where it
 # matters, a second cell shows a changed claim that fails. You may change any number and look.
 #
-# **Questions.** Each lesson ends with five. Answer by giving the letter as a second argument:
+# **Questions.** A lesson begins with three and ends with five. Answer by giving the letter as a second argument:
 # `quiz("start_here.claims", "a")`. You are told why your choice is right or wrong.
 
 # %%
@@ -95,11 +97,12 @@ quiz("start_here.claims")
 #
 # ## How to stop a run, and how to start over
 #
-# - **Stop:** press the square ■ in the toolbar, or `I` twice outside a cell. Training ends after
-#   the iteration that is under way, and you keep everything it had learned: the history is whole,
-#   and the cells below work with it.
+# - **Stop:** press the square ■ in the toolbar, or `I` twice outside a cell. Training ends a moment
+#   later, and you keep what was learned. A claim about the full run may then fail below; run the
+#   training cell again when you have the time.
 # - **Run everything:** menu *Run*, *Run All Cells*. Every notebook runs from top to bottom.
 # - **Start the kernel anew:** press `0` twice outside a cell. Your text and answers stay.
+# - **After reloading the page during a run**, the moving line stands still. The run goes on.
 # - **Get a fresh copy of a lesson:** in a terminal, `./course reset 08`. Your old copy is moved
 #   to `my_work/.old`, never deleted.
 # - **Find out what is broken:** `./course doctor`.
@@ -123,7 +126,8 @@ quiz("start_here.claims")
 lesson_table(folder="")
 
 # %% [markdown]
-# Three routes lead through them. The times are for reading and running; exercises come on top.
+# Three routes lead through them, once they are all there. The times are for reading and running;
+# exercises come on top.
 
 # %%
 route_table()
@@ -131,7 +135,8 @@ route_table()
 # %% [markdown]
 # ## Where to go now
 #
-# Open [08 The training loop](08_training_loop.ipynb): it takes PPO apart while it runs. The words
+# Open [04 The clip](04_clip.ipynb) for the one line that makes PPO what it is, then
+# [08 The training loop](08_training_loop.ipynb), which takes the whole apart while it runs. The words
 # that the course uses, each with its symbol and unit, are in [the notation](../docs/notation.md).
 #
 # Reading without a mouse: every picture has a sentence that says what it shows, no meaning is

@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import torch
 
-from ppo_lessons import Watch, compare, predict, quiz, setup, show, show_source
+from ppo_lessons import Watch, claim, compare, predict, quiz, setup, show, show_source
 from ppo_lessons.clip import clipped_surrogate_loss
 from ppo_lessons.envs import PROBES, Probe, make_envs
 from ppo_lessons.figures import training_loop as figures
@@ -32,18 +32,25 @@ setup()
 # %% [markdown]
 # ## The words
 #
-# - The **policy** π gives every action a probability, and the agent draws its actions from it.
+# - A **state** is the situation the agent is in; what it sees of it is the **observation**. After each
+#   action it earns a **reward**. An **episode** is one game from start to end, and its **return** is
+#   the sum of its rewards.
+# - The **policy** π gives every action a probability, and the agent draws its actions from it. π_old is
+#   the policy that collected the data. A **log-probability** is the logarithm of such a probability.
 # - The **critic** V says how much reward it expects from a state on. Later rewards count less: each
 #   step multiplies them by γ.
-# - The **advantage** of an action is what came of it, minus what the critic had expected. **GAE** is
-#   the usual estimate; its λ says how long to wait before the critic is believed about the rest.
+# - The **advantage** of an action is what came of it, minus what the critic had expected. Over a single
+#   step that is the **TD error**, δ = reward + γ·V(next state) − V(state). **GAE**, the usual estimate,
+#   adds up the TD errors that follow, each weighted by one more factor γλ; so λ says how long to wait
+#   before the critic is believed about the rest.
 # - The **ratio** of an action is π(a | s) / π_old(a | s): how much more likely it is now than when it
 #   was drawn.
 # - The **clip** stops paying for an action once its ratio has moved by ε in the direction that its
 #   advantage asks for.
 #
-# Each of these gets a lesson of its own. Three questions show whether you can go on. Answer with a
-# letter as the second argument, for instance `quiz("training_loop.review_ratio", "a")`.
+# Each of these gets a lesson of its own. Three questions show whether they are clear; a wrong answer
+# tells you why, and the list above has what you need. Answer with a letter as the second argument,
+# for instance `quiz("training_loop.review_ratio", "a")`.
 
 # %%
 quiz("training_loop.review_ratio")
@@ -103,20 +110,27 @@ for name in ("observations", "next_observations", "actions", "rewards", "termina
 # another episode. The rollout therefore keeps two observations per step: the one the action was
 # chosen on, and the one the step reached, *before* any reset.
 #
-# Look at the first pole that fell. Angles are in radians; an episode ends beyond 0.2095.
+# Look at the first pole that fell. Entry 2 of an observation is the pole's angle in radians; an
+# episode ends beyond 0.2095.
 
 # %%
 t, n = rollout.ended.nonzero()[0]
 reached = rollout.next_observations[t, n, 2].abs()
 restarted = rollout.observations[t + 1, n, 2].abs()
-assert reached > 0.2095 and restarted < 0.05
-print("the step reached a pole that had tipped over; the next row starts with an upright one")
+claim(
+    "training_loop.before_reset",
+    "The step reached a pole that had tipped over, and the next row starts with an upright one.",
+    reached > 0.2095 and restarted < 0.05,
+    control=("What a step reached is what the next row starts with.", reached == restarted),
+)
 
 # %% [markdown]
 # ## Stage two: score
 #
-# The critic is asked once what it expected in each state, and once for the states at the ends.
-# GAE compares that with what came. The result is laid out flat: order in time has done its work.
+# The critic says what it expected in each state, and in each state that a last step reached. GAE
+# compares that with what came. Then time has done its work, and all samples go into one flat heap.
+# In the code, `parts.call` calls the function that fills a slot of the loop; `compute_gae` is in the
+# slot `advantages`.
 
 # %%
 show_source(score)
@@ -127,6 +141,8 @@ assert torch.allclose(batch.returns, batch.advantages + batch.values_old)
 print(f"a batch of {len(batch)} samples, each with its own advantage and its own target")
 
 # %% [markdown]
+# The target of the critic is the advantage plus what it had expected: what it should have said.
+#
 # From here on these numbers are **frozen**. The networks will move; the advantages, the targets
 # and the old log-probabilities will not.
 #
@@ -134,6 +150,13 @@ print(f"a batch of {len(batch)} samples, each with its own advantage and its own
 #
 # The batch is used for 8 **epochs**. In each, its 2,048 samples are shuffled and dealt into 4
 # **minibatches**, and each minibatch makes one step of the optimiser: 32 steps in all.
+#
+# The loss of the policy is the clipped surrogate, for ratio r and advantage Â:
+#
+# $$-\text{mean}\left(\min\left(r\hat{A},\;\text{clip}(r, 1-\varepsilon, 1+\varepsilon)\,\hat{A}\right)\right)$$
+#
+# It stops paying once a ratio has moved by ε in the direction that the advantage asks for; lesson 04
+# is about this line. Beside it stand half the squared error of the critic, and a bonus for entropy.
 #
 # Before each step, look at the ratios. On how many of the 32 minibatches will *all* of them be
 # exactly 1?
@@ -153,9 +176,13 @@ compare("training_loop.all_ones", int(all_ones.sum()), unit="of 32")
 # it, it never is again. And nothing that was frozen has moved:
 
 # %%
-assert all_ones[0, 0] and all_ones.sum() == 1
 assert torch.equal(frozen[0], batch.advantages) and torch.equal(frozen[1], batch.log_probs_old)
-print("ratios are 1 on the first minibatch of the first epoch, and nowhere else")
+claim(
+    "training_loop.first_minibatch",
+    "All ratios are 1 on the first minibatch of the first epoch, and on no other.",
+    all_ones[0, 0] and all_ones.sum() == 1,
+    control=("All ratios are 1 during the first epoch.", all_ones[0].all()),
+)
 
 # %% [markdown]
 # A claim is worth something if a changed claim fails. So make the mistake that many programs make:
@@ -169,7 +196,12 @@ for _ in range(8):
     mistaken = replace(batch, log_probs_old=log_probs.detach())
     seen = update(networks, optimizer, mistaken, one_epoch, parts=Parts(), generator=generator)
     count += int((seen.max_ratio_deviation < 1e-5).sum())
-print(f"with that mistake, ratios are all 1 on {count} of 32 minibatches")
+claim(
+    "training_loop.recomputed",
+    "With that mistake, all ratios are 1 on 8 of 32 minibatches.",
+    count == 8,
+    control=("With that mistake, too, it is one minibatch.", count == 1),
+)
 
 # %% [markdown]
 # This is the first thing to look at in a PPO program of your own: one minibatch of ones, the first,
@@ -191,26 +223,32 @@ show(
         stats.fraction_zero_gradient.numpy(),
     ),
     alt="Three curves over the 32 minibatches of one squeeze. The largest distance of a ratio from "
-    "1 starts at zero and grows; kl_k3 grows; more samples are outside than silent.",
+    "1 starts at zero, rises beyond 0.2 and falls back a little; kl_k3 does the same; more samples "
+    "are outside than silent.",
 )
 
 # %% [markdown]
-# Two things are worth a pause. The ratios go far beyond 1 ± 0.2: the clip is no wall. And
-# fewer samples are silent than outside: those on the other side still have a gradient, and it
-# pulls them back.
+# Three things are worth a pause. The ratios go far beyond 1 ± 0.2: the clip is no wall. Fewer samples
+# are silent than outside: those on the other side still have a gradient. And that gradient pulls
+# back: the curves overshoot in the second and third epoch, carried by Adam's momentum, and then
+# return part of the way.
 
 # %%
-assert stats.max_ratio_deviation.max() > config.clip_epsilon
-assert (stats.fraction_zero_gradient <= stats.fraction_outside).all()
-assert stats.fraction_zero_gradient[1:].sum() < 0.9 * stats.fraction_outside[1:].sum()
-print("ratios leave the interval, and some of those outside still push")
+outside, silent = stats.fraction_outside, stats.fraction_zero_gradient
+claim(
+    "training_loop.no_wall",
+    "Ratios leave the interval, and at least a tenth of those outside still push.",
+    outside.max() > 0 and (silent <= outside).all() and silent.sum() < 0.9 * outside.sum(),
+    control=("The clip keeps all ratios within the interval.", outside.max() == 0),
+)
 
 # %% [markdown]
 # ## How often can you squeeze?
 #
 # Data is dear, so use it for 32 epochs. What could go wrong? Try it with three policy losses. In
 # this course a variant is a function, put into one of the loop's slots by `Parts`. Two of these you
-# write yourself: the ratio without the clip, and REINFORCE's loss without even a ratio.
+# write yourself: the ratio without the clip, and no ratio at all. The latter is the loss of
+# REINFORCE, log-probability times advantage, as if the data were fresh.
 
 
 # %%
@@ -252,9 +290,13 @@ show(
 # stays small. Without the clip no sample ever has enough.
 
 # %%
-assert drift["ratio, no clip"][-1] > 50 * drift["clip"][-1]
-assert drift["no ratio"][-1] > 50 * drift["clip"][-1]
-print("without the clip, the policy ends more than 50 times as far from its data")
+ends = {label: values[-1] for label, values in drift.items()}
+claim(
+    "training_loop.drift",
+    "Without the clip, the policy ends more than 50 times as far from its data.",
+    min(ends["ratio, no clip"], ends["no ratio"]) > 50 * ends["clip"],
+    control=("The ratio alone keeps the policy near its data.", ends["ratio, no clip"] < 1),
+)
 
 # %% [markdown]
 # ## Stage four: renew
@@ -265,8 +307,15 @@ print("without the clip, the policy ends more than 50 times as far from its data
 # %%
 rollout, carry = collect_rollout(envs, networks.policy, carry, num_steps=64, generator=generator)
 log_probs, _ = networks.policy.evaluate(rollout.observations, rollout.actions)
-assert torch.allclose(log_probs, rollout.log_probs_old, atol=1e-5)
-print("the new policy is the old policy of the next iteration")
+claim(
+    "training_loop.renew",
+    "The new policy is the old policy of the next rollout.",
+    torch.allclose(log_probs, rollout.log_probs_old, atol=1e-5),
+    control=(
+        "It differs from it after one squeeze.",
+        (log_probs - rollout.log_probs_old).max() > 0.1,
+    ),
+)
 
 # %% [markdown]
 # ## The whole loop
@@ -279,8 +328,7 @@ show_source(iterate)
 # %% [markdown]
 # ## A run, and how to read it
 #
-# Now let it run, for 100,000 steps. You can stop it at any time with the square ■; the cells below
-# then show what there is.
+# Now let it run, for 100,000 steps, with new networks. The learning rate falls to zero on the way.
 
 # %% tags=["nbval-ignore-output"]
 history = train(config, on_iteration=Watch())
@@ -296,11 +344,11 @@ show(
 # | panel | what it measures | what to expect | what is alarming |
 # | --- | --- | --- | --- |
 # | return | reward per episode, mean of the last 100 | it rises, with setbacks | flat from the start |
-# | `kl_k3` | how far one iteration moved the policy | 0.001 to 0.02 here, less as the learning rate falls | a jump to 0.1 and more |
+# | `kl_k3` | how far one iteration moved the policy | 0.001 to 0.03 here, less as the learning rate falls | a jump to 0.1 and more |
 # | outside, silent | samples that left 1 ± ε, and those of them that no longer push | a few percent, with peaks | none at all, or half of them, again and again |
-# | entropy | how undecided the policy is | from ln 2 = 0.69 downwards, slowly | near 0 while the return is low |
+# | entropy | how undecided the policy is: ln 2 = 0.69 for a coin, 0 for certainty | it falls, slowly | near 0 while the return is low |
 # | value loss | squared error of the critic | it grows with the returns before it falls | growth without end |
-# | explained variance | share of the returns' spread that the critic accounts for | it rises | see below |
+# | explained variance | share of the returns' spread that the critic accounts for | it rises | far below 0 late in a run |
 #
 # Explained variance comes in two kinds. The line compares the critic with its *own targets*, and
 # it had a hand in those. The points compare it with *what came*: returns of episodes whose end
@@ -308,15 +356,29 @@ show(
 # so the points jump; but they are not flattered. Once all episodes last 500 steps, no points are
 # left, and the line falls to 0: when all returns are alike there is nothing to explain.
 #
-# The policy began undecided, and became less so. And the critic looks better by its own targets:
+# The critic looks better by its own targets than by what came:
 
 # %%
-assert 0.6 < history["entropy"][0] < 0.6932 and history["entropy"][-1] < 0.63
 kinds = zip(history["ev_lambda"], history["ev_monte_carlo"], strict=True)
 flattered = [own > came for own, came in kinds if own is not None and came is not None]
-assert sum(flattered) > 0.6 * len(flattered)
-assert max(history["kl_k3"]) < 0.1
-print("entropy falls from ln 2; no iteration moved the policy by 0.1 nats")
+claim(
+    "training_loop.flattered",
+    "On most iterations the critic explains more of its own targets than of what came.",
+    sum(flattered) > 0.6 * len(flattered),
+    control=("It explains what came at least as well.", sum(flattered) <= 0.5 * len(flattered)),
+)
+
+# %% [markdown]
+# And the policy, undecided at first, becomes less so in small steps:
+
+# %%
+entropy = history["entropy"]
+claim(
+    "training_loop.small_steps",
+    "Entropy falls from ln 2 = 0.69, and no iteration moves the policy by 0.1 nats.",
+    0.6 < entropy[0] < 0.6932 and entropy[-1] < 0.63 and max(history["kl_k3"]) < 0.1,
+    control=("Entropy rises as the agent learns.", entropy[-1] > entropy[0]),
+)
 
 # %% [markdown]
 # ## One run is no run
@@ -333,6 +395,8 @@ predict("training_loop.worst_of_five", None, unit="steps")
 runs = [history]
 for seed in (2, 3, 4, 5):
     runs.append(train(replace(config, seed=seed), on_iteration=Watch()))
+    if runs[-1].stopped == "interrupted":
+        break
 
 # %% [markdown]
 # Training is over; now each policy is tested.
@@ -355,39 +419,47 @@ show(
 # the most likely one.
 
 # %%
-solved = sum(value >= 475 for value in returns)
-assert solved == 5
-print(f"solved: {solved} of 5 seeds")
+fresh = make_networks((4,), 2, hidden_sizes=(64, 64), generator=torch.Generator().manual_seed(1))
+untrained = evaluate(fresh.policy, tests, seed=100, greedy=False).mean()
+claim(
+    "training_loop.solved",
+    "All five seeds solve CartPole: 475 or more over 100 greedy episodes.",
+    min(returns) >= 475,
+    control=("A policy that was never trained solves it, too.", untrained >= 475),
+)
 
 # %% [markdown]
 # And this is what it looks like, before and after. The first row is a policy that was never
 # trained.
 
 # %%
-fresh = make_networks((4,), 2, hidden_sizes=(64, 64), generator=torch.Generator().manual_seed(1))
 alone = make_envs("CartPole-v1", num_envs=1)
 before = record_episode(fresh.policy, alone, seed=1, greedy=False)
 after = record_episode(runs[0].networks.policy, alone, seed=1)
 show(
-    figures.poles({"before": before.numpy(), "after": after.numpy()}, every=8),
-    alt="Two strips of frames. Before training the pole tips over and the later frames are empty; "
-    "after training it stands upright in every frame.",
+    figures.poles({"before": before.numpy(), "after": after.numpy()}, at=(0, 10, 20, 30, 150, 450)),
+    alt="Two strips of frames. Before training the pole tips over and the later frames say so; "
+    "after training it still stands upright at step 450.",
 )
 
 # %% [markdown]
 # ## What breaks it
 #
 # Reinforcement learning fails silently: a wrong program still runs, and often still learns a
-# little. **Probes** are environments so small that you know the answer before training. Each asks
-# for one part more than the one before it.
+# little. **Probes** are environments so small that you know the answer before training: episodes of
+# one or two steps, and a true value for every observation. Each asks one question.
 
 # %%
+print(f"{'probe':22} {'observation':>11}  true value  best action")
 for name, rule in PROBES.items():
-    print(f"{name:22} {rule.question}")
+    for place, value in rule.values.items():
+        best = rule.actions.get(place, "any")
+        print(f"{name:22} {place:11g}  {value(0.5):10g}  {best:>11}")
 
 # %% [markdown]
-# After a short training, compare what was learned with what is known. The critic must be within
-# 0.15 of the true value at every observation, and the policy must prefer the best action.
+# Values are for γ = 0.5. After a short training, compare what was learned with what is known. The
+# critic must be within 0.15 of the true value at every observation, and the policy must prefer the
+# best action.
 
 
 # %%
@@ -402,9 +474,15 @@ def passes(name, parts):
 
 
 # %%
-for name in PROBES:
-    assert passes(name, Parts())
-print("all five probes pass")
+claim(
+    "training_loop.probes",
+    "All five probes pass.",
+    all(passes(name, Parts()) for name in PROBES),
+    control=(
+        "A policy loss that is zero passes them, too.",
+        passes("both", Parts(policy_loss=lambda log_probs, *rest: 0 * log_probs.sum())),
+    ),
+)
 
 # %% [markdown]
 # A test that cannot fail tells you nothing. So put a mistake into a slot: a sign the wrong way

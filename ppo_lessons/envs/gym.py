@@ -1,6 +1,7 @@
 """gymnasium's vector environments behind the `Envs` protocol, each autoreset mode handled."""
 
 import difflib
+import importlib
 from typing import Any
 
 import gymnasium
@@ -31,7 +32,8 @@ def make_envs(env: str, num_envs: int) -> "GymEnvs":
     """Make N copies of a gymnasium environment that reset themselves within the same step.
 
     Args:
-        env: the id under which gymnasium knows the environment, like "CartPole-v1".
+        env: the id under which gymnasium knows the environment, like "CartPole-v1"; with
+            "module:" before it, that module is imported first.
         num_envs: N, at least 1.
 
     Returns:
@@ -43,16 +45,31 @@ def make_envs(env: str, num_envs: int) -> "GymEnvs":
     """
     if num_envs < 1:
         raise ValueError(f"num_envs is {num_envs}; expected at least 1. Choose num_envs=8.")
+    module, _, name = env.rpartition(":")
     try:
-        spec = gymnasium.spec(env)
+        if module:
+            importlib.import_module(module)
+        spec = gymnasium.spec(name)
+    except ImportError as error:
+        raise ValueError(
+            f"env is {env!r}, and {module} cannot be imported ({error}); expected a module that "
+            "registers the environment. Install it, or correct the name."
+        ) from error
     except gymnasium.error.Error as error:
-        close = difflib.get_close_matches(env, gymnasium.registry, n=3, cutoff=0.4)
+        close = difflib.get_close_matches(name, gymnasium.registry, n=3, cutoff=0.4)
         hint = f"Did you mean {' or '.join(close)}?" if close else "List them: gymnasium.registry."
         raise ValueError(
             f"env is {env!r}; expected an id that gymnasium knows ({error}). {hint}"
         ) from error
     makers = [lambda: gymnasium.make(spec, disable_env_checker=True)] * num_envs
-    return GymEnvs(SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP))
+    try:
+        envs = SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP)
+    except (ImportError, gymnasium.error.DependencyNotInstalled) as error:
+        raise ValueError(
+            f"env is {env!r}, which needs something that is not installed ({error}); expected an "
+            "environment that can be made here. Install what is missing, or choose another."
+        ) from error
+    return GymEnvs(envs)
 
 
 class GymEnvs:
@@ -90,7 +107,7 @@ class GymEnvs:
         neighbouring seeds.
         """
         self._resets_next[:] = False
-        if isinstance(self.envs, SyncVectorEnv | AsyncVectorEnv):
+        if isinstance(self.envs.unwrapped, SyncVectorEnv | AsyncVectorEnv):
             seeds = np.random.SeedSequence(seed).generate_state(self.num_envs).tolist()
             observations, _ = self.envs.reset(seed=seeds)
         else:
@@ -122,8 +139,8 @@ class GymEnvs:
             observations=reached,
             next_observations=next_observations,
             rewards=torch.tensor(rewards, dtype=torch.float32),
-            terminated=torch.tensor(terminated),
-            truncated=torch.tensor(truncated),
+            terminated=torch.tensor(terminated, dtype=torch.bool),
+            truncated=torch.tensor(truncated, dtype=torch.bool),
             valid=torch.tensor(valid),
         )
 

@@ -45,7 +45,7 @@ class ProbeRule:
 
 
 def _matches_sign(observations: Tensor, actions: Tensor) -> Tensor:
-    return torch.where((observations > 0) == (actions == 1), 1.0, -1.0)
+    return torch.where((observations > 0) == (actions == 1), 1.0, -1.0).to(observations.dtype)
 
 
 PROBES: dict[str, ProbeRule] = {
@@ -77,7 +77,9 @@ PROBES: dict[str, ProbeRule] = {
         question="Can the policy learn to prefer an action?",
         starts=(0.0,),
         length=1,
-        reward=lambda observations, actions: torch.where(actions == 1, 1.0, -1.0),
+        reward=lambda observations, actions: torch.where(actions == 1, 1.0, -1.0).to(
+            observations.dtype
+        ),
         values={0.0: lambda gamma: 1.0},
         actions={0.0: 1},
     ),
@@ -115,9 +117,9 @@ class Probe:
         self.single_action_space = Discrete(2)
         self.device = torch.device("cpu")
         self._generator = torch.Generator()
-        self._starts = torch.tensor(self.rule.starts)
+        self._starts = torch.tensor(self.rule.starts, dtype=torch.float32)
         self._elapsed = torch.zeros(num_envs, dtype=torch.int64)
-        self._observations = torch.zeros(num_envs)
+        self._observations = torch.zeros(num_envs, dtype=torch.float32)
 
     def reset(self, seed: int) -> Float[Tensor, "N 1"]:
         """Start every copy afresh."""

@@ -9,12 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Polygon, Rectangle
 
 from ppo_lessons.figures.style import (
-    BETTER,
     GOAL,
     INK,
     NEW_POLICY,
     OLD_POLICY,
-    SECOND,
     WORSE,
     figure,
     label_line,
@@ -36,7 +34,7 @@ def four_stages() -> Figure:
     with style():
         picture = figure(9, 2.4)
         axes = picture.subplots()
-        axes.set(xlim=(-0.1, 12.1), ylim=(-1.1, 2.1))
+        axes.set(xlim=(-0.1, 11.9), ylim=(-0.95, 2.1))
         axes.axis("off")
         for index, (name, words, result) in enumerate(STAGES):
             left = 3.1 * index
@@ -47,12 +45,12 @@ def four_stages() -> Figure:
                 )
             )  # fmt: skip
             axes.text(left + 1.2, 1.65, name, ha="center", fontsize=12, fontweight="bold")
-            axes.text(left + 1.2, 1.08, words, ha="center", va="center", fontsize=7.8)
-            axes.text(left + 1.2, 0.34, result, ha="center", color=NEW_POLICY, fontsize=8)
+            axes.text(left + 1.2, 1.08, words, ha="center", va="center", fontsize=8.6)
+            axes.text(left + 1.2, 0.34, result, ha="center", color=NEW_POLICY, fontsize=9)
             if index + 1 < len(STAGES):
                 _arrow(axes, (left + 2.48, 1.05), (left + 3.04, 1.05))
         _arrow(axes, (10.5, 0.0), (1.2, 0.0), curve=-0.09)
-        axes.text(5.85, -1.05, "again, with the new policy", ha="center", fontsize=8.5)
+        axes.text(5.85, -0.62, "again, with the new policy", ha="center", va="top", fontsize=9.5)
         return picture
 
 
@@ -167,13 +165,16 @@ def diagnostics(steps: Series, metrics: Mapping[str, Series]) -> Figure:
             for (metric, label), (color, dash) in zip(lines, looks[-len(lines) :], strict=True):
                 look = {"marker": "."} if metric == "ev_monte_carlo" else {}
                 dash = "" if look else dash  # few rows tell, so points and no line
-                axes.plot(
-                    steps, _gaps(metrics[metric]), color=color, linestyle=dash, label=label, **look
-                )
+                numbers = np.maximum(_gaps(metrics[metric]), -1.0 if name == "ev" else -np.inf)
+                axes.plot(steps, numbers, color=color, linestyle=dash, label=label, **look)
             axes.set(title=title, ylabel=unit)
             if len(lines) > 1:
                 axes.legend(fontsize=8, loc="upper right", ncols=2)
-                axes.set_ylim(*((-1.05, 1.5) if name == "ev" else (0, 1.25 * axes.get_ylim()[1])))
+                if name == "ev":
+                    axes.set_ylim(-1.1, 1.6)
+                    axes.set_yticks([-1, 0, 1], ["−1 or less", "0", "1"])
+                else:
+                    axes.set_ylim(0, 1.25 * axes.get_ylim()[1])
             if name == "value_loss":
                 axes.set_yscale("log")
         picture.supxlabel("environment steps", fontsize=10)
@@ -184,7 +185,8 @@ def seeds(runs: Sequence[tuple[Series, Series]], *, goal: float) -> Figure:
     """Draw every seed thin and their median thick.
 
     Args:
-        runs: environment steps and episode returns of each run; the same steps in all.
+        runs: environment steps and episode returns of each run; a run that was stopped may be
+            shorter, and the median ends with the shortest.
         goal: the return that counts as solved (reward).
 
     Returns:
@@ -195,9 +197,10 @@ def seeds(runs: Sequence[tuple[Series, Series]], *, goal: float) -> Figure:
         axes = picture.subplots()
         for steps, returns in runs:
             axes.plot(_gaps(steps), _gaps(returns), color=NEW_POLICY, linewidth=0.8, alpha=0.5)
-        table = np.array([_gaps(returns) for _, returns in runs])
+        shortest = min(len(returns) for _, returns in runs)
+        table = np.array([_gaps(returns[:shortest]) for _, returns in runs])
         middle = np.median(table, axis=0)
-        axes.plot(_gaps(runs[0][0]), middle, color=NEW_POLICY, linewidth=2.6)
+        axes.plot(_gaps(runs[0][0][:shortest]), middle, color=NEW_POLICY, linewidth=2.6)
         axes.axhline(goal, color=GOAL, linestyle="--", linewidth=1)
         axes.annotate(
             f"solved: {goal:g}", (0, goal), xytext=(4, 4), textcoords="offset points", fontsize=9
@@ -216,26 +219,22 @@ def _gaps(values: Series) -> np.ndarray:
     return np.array([math.nan if value is None else value for value in values], dtype=float)
 
 
-FRAMES = 6
-
-
-def poles(strips: Mapping[str, np.ndarray], *, every: int) -> Figure:
+def poles(strips: Mapping[str, np.ndarray], *, at: Sequence[int]) -> Figure:
     """Draw CartPole as a strip of frames, one row per policy.
 
     Args:
         strips: for each label, the observations of one episode, [steps, 4].
-        every: steps between two frames.
+        at: the step of each frame.
 
     Returns:
         One row per policy; after the fall the frames are empty.
     """
     with style():
         picture = figure(9, 1.25 * len(strips))
-        table = picture.subplots(len(strips), FRAMES, squeeze=False)
+        table = picture.subplots(len(strips), len(at), squeeze=False)
         for row, (label, observations) in zip(table, strips.items(), strict=True):
             row[0].set_ylabel(label, fontsize=9)
-            for column, axes in enumerate(row):
-                t = column * every
+            for axes, t in zip(row, at, strict=True):
                 _frame(axes, observations[t] if t < len(observations) else None, t)
         return picture
 
@@ -246,10 +245,10 @@ def _frame(axes: Axes, observation: np.ndarray | None, t: int) -> None:
     axes.grid(False)
     for spine in axes.spines.values():
         spine.set_visible(False)
-    axes.set_title(f"step {t}", fontsize=8, fontweight="normal", loc="center")
+    axes.set_title(f"step {t}", fontsize=9, fontweight="normal", loc="center")
     axes.plot([-2.4, 2.4], [0, 0], color=INK, linewidth=0.8)
     if observation is None:
-        axes.text(0, 1, "fallen", ha="center", color=WORSE, fontsize=8)
+        axes.text(0, 1, "fallen", ha="center", color=WORSE, fontsize=11)
         return
     place, angle = float(observation[0]), float(observation[2])
     axes.add_patch(Rectangle((place - 0.35, 0), 0.7, 0.35, facecolor=INK))
@@ -262,4 +261,4 @@ def _frame(axes: Axes, observation: np.ndarray | None, t: int) -> None:
         (tip[0] + wide[0], tip[1] + wide[1]),
         (tip[0] - wide[0], tip[1] - wide[1]),
     ]
-    axes.add_patch(Polygon(corners, facecolor=BETTER if abs(angle) < 0.1 else SECOND))
+    axes.add_patch(Polygon(corners, facecolor=NEW_POLICY))

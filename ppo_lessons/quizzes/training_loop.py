@@ -129,7 +129,8 @@ QUIZZES = (
             ),
             "b": (
                 "The policy runs away from its data, since no step ever asks for less",
-                "The push on an action stays as strong at probability 0.99 as it was at 0.5.",
+                "The slope in log π is the same at every probability, so the loss always pays for "
+                "more. With the clip it is zero once the ratio has moved by ε.",
                 True,
             ),
             "c": (

@@ -14,7 +14,10 @@ from ppo_lessons.training_loop.config import PPOConfig
 from ppo_lessons.types import Carry
 
 FORMAT = "ppo-lessons checkpoint 1"
-KEYS = {"config", "networks", "optimizer", "generator", "envs", "carry", "rows", "recent_returns"}
+KEYS = {
+    *("config", "networks", "optimizer_kind", "optimizer", "generator", "envs", "carry", "rows"),
+    "recent_returns",
+}
 
 
 def as_checkpoint(state: Any) -> dict[str, Any]:
@@ -30,6 +33,7 @@ def as_checkpoint(state: Any) -> dict[str, Any]:
         "format": FORMAT,
         "config": {**asdict(state.config), "hidden_sizes": list(state.config.hidden_sizes)},
         "networks": state.networks.state_dict(),
+        "optimizer_kind": type(state.optimizer).__name__,
         "optimizer": state.optimizer.state_dict(),
         "generator": state.generator.get_state(),
         "envs": state.envs.state_dict(),

@@ -15,7 +15,7 @@ class PPOConfig:
     env: str = "CartPole-v1"
     """The id under which gymnasium knows the environment."""
     seed: int = 1
-    """Seed of everything random, at least 0."""
+    """Seed of everything random, from 0 to 2⁶³ − 1."""
     total_steps: int = 100_000
     """Environment steps in all; the last incomplete iteration is left out."""
     num_envs: int = 32
@@ -97,6 +97,9 @@ def check_types(config: PPOConfig) -> None:
             )
 
 
+LARGEST_SEED = 2**63 - 1
+
+
 def check_ranges(config: PPOConfig) -> None:
     """Require every field in its range.
 
@@ -109,6 +112,7 @@ def check_ranges(config: PPOConfig) -> None:
         _require(name, getattr(config, name), f"at least {low}", getattr(config, name) >= low)
     for name in ("value_coef", "entropy_coef", "learning_rate", "clip_epsilon"):
         _require(name, getattr(config, name), "finite", math.isfinite(getattr(config, name)))
+    _require("seed", config.seed, "at most 2⁶³ − 1", config.seed <= LARGEST_SEED)
     for name in ("learning_rate", "clip_epsilon", "max_grad_norm"):
         _require(name, getattr(config, name), "above 0", getattr(config, name) > 0)
     for name in ("gamma", "gae_lambda", "final_learning_rate"):

@@ -70,7 +70,8 @@ def ppo_loss(
     Returns:
         The loss.
 
-    Source: Schulman et al. 2017 (PPO), eq. 9, with its sign turned.
+    Source: Schulman et al. 2017 (PPO), eq. 9, with its sign turned; there the value loss is the
+    whole squared error, ours is half of it.
     """
     return policy_loss + value_coef * value_loss - entropy_coef * entropy
 
@@ -144,8 +145,10 @@ class Parts:
         """Check that each function fits its slot, before any training time is spent."""
         for slot in fields(self):
             check_fits(slot.name, getattr(self, slot.name))
-        named = {slot.name: keywords_of(getattr(self, slot.name)) for slot in fields(self)}
-        object.__setattr__(self, "_named", named)  # looked up once; a frozen class has no other way
+        given = {
+            slot.name: given_keywords(slot.name, getattr(self, slot.name)) for slot in fields(self)
+        }
+        object.__setattr__(self, "_given", given)  # looked up once; a frozen class has no other way
 
     def call(self, slot: str, *positional: Any, **offered: Any) -> Any:
         """Call the function in a slot with the keywords that it names."""
@@ -154,8 +157,7 @@ class Parts:
 
     def names(self, slot: str, keyword: str) -> bool:
         """Say whether the function in a slot takes a keyword."""
-        named: frozenset[str] | None = self.__dict__["_named"][slot]
-        return named is None or keyword in named
+        return keyword in self.__dict__["_given"][slot]
 
 
 # What each slot offers: the names of its positional arguments, and of its keywords.
@@ -192,10 +194,8 @@ def check_fits(slot: str, function: Any) -> None:
         signature = inspect.signature(function)
     except ValueError:  # some built-in callables hide theirs; the call itself will tell
         return
-    named = keywords_of(function)
-    given = [name for name in keywords if named is None or name in named]
     try:
-        signature.bind(*positional, **dict.fromkeys(given))
+        signature.bind(*positional, **dict.fromkeys(given_keywords(slot, function)))
     except TypeError as error:
         label = getattr(function, "__name__", type(function).__name__)
         raise TypeError(
@@ -205,17 +205,19 @@ def check_fits(slot: str, function: Any) -> None:
         ) from None
 
 
-def keywords_of(function: Any) -> frozenset[str] | None:
-    """The names that may be given by keyword, or None if any may.
+def given_keywords(slot: str, function: Any) -> frozenset[str]:
+    """Which of a slot's keywords a function is given: those that it names, or all with `**`.
 
     What a `functools.partial` has fixed stays fixed: it is not offered again.
     """
+    offered = frozenset(OFFERED[slot][1].split())
+    fixed = frozenset(function.keywords) if isinstance(function, partial) else frozenset()
     try:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:
-        return None
+        return offered - fixed
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-        return None
+        return offered - fixed
     by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = frozenset(parameter.name for parameter in parameters if parameter.kind in by_name)
-    return names - set(function.keywords) if isinstance(function, partial) else names
+    named = {parameter.name for parameter in parameters if parameter.kind in by_name}
+    return (offered & named) - fixed

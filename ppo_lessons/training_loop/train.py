@@ -33,7 +33,8 @@ class TrainState:
 
     Attributes:
         config: the settings.
-        envs: the environments.
+        envs: the environments; do not step or reset them, since the next rollout goes on in them.
+            For a test make others: `evaluate(policy, make_envs(...), seed=...)`.
         networks: policy and critic.
         optimizer: over their parameters.
         generator: the only source of randomness from here on.
@@ -97,7 +98,7 @@ def train(
         config: every number of the run.
         envs: environments to train in; made from config.env if left out.
         parts: the functions that fill the loop's slots.
-        on_iteration: called with the `TrainState` after each iteration; returns True to stop.
+        on_iteration: called with the `TrainState` after each iteration; returns true to stop.
         resume: a checkpoint, or its path, to go on from. Classic-control environments and probes
             go on bit by bit; others begin new episodes.
 
@@ -105,9 +106,16 @@ def train(
         One row of metrics per iteration, and the trained networks.
 
     Raises:
-        ValueError: if the environments, the parts or the checkpoint do not fit the config.
+        ValueError: if the environments, the parts or the checkpoint do not fit the config, or if
+            numbers stop being finite.
+        TypeError: if envs are no `Envs`, or on_iteration returns neither a truth nor None.
     """
-    with one_thread(), deferred_interrupt() as interrupted:
+    if torch.is_inference_mode_enabled():
+        raise ValueError(
+            "torch.inference_mode is on; expected it off, since training needs gradients. Call "
+            "train outside of it."
+        )
+    with one_thread(), torch.enable_grad(), deferred_interrupt() as interrupted:
         state = start(config, envs, parts)
         if resume is not None:
             restore(state, read_checkpoint(resume))
@@ -125,18 +133,56 @@ def run(
     try:
         while state.iteration < state.config.num_iterations:
             iterate(state, parts)
-            if on_iteration is not None and on_iteration(state) is True:
+            if on_iteration is not None and wants_to_stop(on_iteration(state)):
                 return "on_iteration"
-            if interrupted.is_set():
+            if interrupted.is_set() and state.iteration < state.config.num_iterations:
                 return "interrupted"
     except KeyboardInterrupt:
         return "interrupted"
     return "finished"
 
 
+def wants_to_stop(answer: object) -> bool:
+    """Read what on_iteration returned: a truth of Python, numpy or torch, or None.
+
+    Raises:
+        TypeError: if it is something else.
+    """
+    item = getattr(answer, "item", None)
+    value = item() if callable(item) else answer
+    if value is None or isinstance(value, bool):
+        return value is True
+    raise TypeError(
+        f"on_iteration returned {answer!r}; expected true to stop, or false or None to go on. "
+        "Return a condition, or nothing."
+    )
+
+
+def check_networks(state: TrainState) -> None:
+    """Require finite gradients and weights after an iteration.
+
+    Raises:
+        ValueError: with the iteration and what to look at.
+    """
+    assert state.stats is not None
+    tensors = [state.stats.gradient_norm, *state.networks.parameters()]
+    if all(bool(torch.isfinite(tensor).all()) for tensor in tensors):
+        return
+    raise ValueError(
+        f"iteration {state.iteration + 1} left gradients or weights that are not finite; expected "
+        "finite numbers. Lower learning_rate, or look at what the losses and advantages in Parts "
+        "give back."
+    )
+
+
 def start(config: PPOConfig, envs: Envs | None, parts: Parts) -> TrainState:
     """Make everything that a run needs, all of it from config.seed."""
     envs = make_envs(config.env, config.num_envs) if envs is None else envs
+    if not isinstance(envs, Envs):
+        raise TypeError(
+            f"envs is a {type(envs).__name__}; expected environments that step together, `Envs`. "
+            "Wrap a gymnasium vector environment: GymEnvs(envs)."
+        )
     if envs.num_envs != config.num_envs:
         raise ValueError(
             f"envs holds {envs.num_envs} environments; expected config.num_envs = "
@@ -187,6 +233,7 @@ def iterate(state: TrainState, parts: Parts) -> None:
     state.stats = update(
         networks, state.optimizer, state.batch, config, parts=parts, generator=generator
     )
+    check_networks(state)
     # Renew: the policy that was just trained collects the next rollout.
     seconds = time.perf_counter() - began
     state.history.rows.append(metrics_row(state, learning_rate) | {"seconds": seconds})
@@ -277,6 +324,13 @@ def restore(state: TrainState, saved: Mapping[str, Any]) -> None:
             f"the checkpoint is that of other networks ({error}); expected those of this run. "
             "Resume with the environments and the Parts.networks of the saved run."
         ) from None
+    kind = type(state.optimizer).__name__
+    if saved["optimizer_kind"] != kind:
+        raise ValueError(
+            f"the checkpoint is that of {saved['optimizer_kind']}, and Parts.optimizer makes "
+            f"{kind}; expected the same optimiser. Resume with the parts of the saved run, or "
+            "start anew."
+        )
     state.optimizer.load_state_dict(deepcopy(saved["optimizer"]))  # Adam writes into it
     state.generator.set_state(saved["generator"])
     state.history.rows = [dict(row) for row in saved["rows"]]

@@ -7,8 +7,9 @@ from torch import Generator, Tensor, nn
 from torch.optim import Optimizer
 
 from ppo_lessons.clip import clip_fractions
+from ppo_lessons.gae import normalize_advantages
 from ppo_lessons.importance import approximate_kl, importance_ratios
-from ppo_lessons.shapes import masked_mean
+from ppo_lessons.shapes import check_same_shape, masked_mean
 from ppo_lessons.training_loop.config import PPOConfig
 from ppo_lessons.training_loop.parts import Parts
 from ppo_lessons.types import Batch, UpdateStats
@@ -39,23 +40,28 @@ def update(
         What was measured, by epoch and minibatch.
 
     Raises:
-        ValueError: if the batch holds rows that must not be learned from and a loss in `parts`
-            takes no mask.
+        ValueError: if no row is a real step, a minibatch would hold one sample only, or some tokens
+            of a row must not be learned from and a loss in `parts` takes no mask.
+        TypeError: if a part gives back something else than its slot expects.
     """
+    batch = real_rows(batch)
     check_masks(batch, parts)
+    num_minibatches = min(config.num_minibatches, len(batch))
+    check_minibatch_size(len(batch), num_minibatches, parts)
     epochs: list[dict[str, Tensor]] = []
     for _ in range(config.num_epochs):
         steps = []
-        shuffled = parts.call(
-            "minibatches", len(batch), config.num_minibatches, generator=generator
-        )
+        shuffled = parts.call("minibatches", len(batch), num_minibatches, generator=generator)
         for indices in shuffled:
             minibatch = batch.rows(indices)
             loss, measured = minibatch_loss(networks, minibatch, config, parts)
-            measured["gradient_norm"] = parts.call(
+            norm = parts.call(
                 "gradient_step", loss, networks, optimizer, max_grad_norm=config.max_grad_norm
             )
+            measured["gradient_norm"] = scalar("gradient_step", norm).detach()
             steps.append(measured)
+        if not steps:
+            raise ValueError("Parts.minibatches gave none; expected the indices of each minibatch.")
         epochs.append({name: torch.stack([step[name] for step in steps]) for name in steps[0]})
         if parts.stop_epochs(epochs[-1]["kl_k1"].mean().item()):
             break
@@ -82,6 +88,7 @@ def minibatch_loss(
     log_probs, entropies = networks.policy.evaluate(minibatch.observations, minibatch.actions)
     values = networks.critic(minibatch.observations)
     advantages = parts.call("normalize", minibatch.advantages, mask=mask)
+    check_same_shape(advantages=minibatch.advantages, normalized=advantages)
     policy_loss = parts.call(
         "policy_loss", log_probs, minibatch.log_probs_old, advantages,
         clip_epsilon=epsilon, mask=mask,
@@ -95,6 +102,9 @@ def minibatch_loss(
         "total_loss", policy_loss, value_loss, entropy,
         value_coef=config.value_coef, entropy_coef=config.entropy_coef,
     )  # fmt: skip
+    losses = {"policy_loss": policy_loss, "value_loss": value_loss, "total_loss": loss}
+    for slot, value in losses.items():
+        scalar(slot, value)
     with torch.no_grad():
         measured = measure(log_probs, minibatch.log_probs_old, advantages, epsilon, mask)
     measured |= {"policy_loss": policy_loss, "value_loss": value_loss, "entropy": entropy}
@@ -116,6 +126,52 @@ def measure(
         "fraction_zero_gradient": silent,
         "max_ratio_deviation": (ratios - 1).abs().masked_fill(~mask, 0).max(),
     }
+
+
+def scalar(slot: str, value: Any) -> Tensor:
+    """Require that a part gave back one number as a tensor.
+
+    Raises:
+        TypeError: otherwise, with the slot and what it gave.
+    """
+    if not isinstance(value, Tensor) or value.ndim != 0:
+        shape = f" of shape {tuple(value.shape)}" if isinstance(value, Tensor) else ""
+        raise TypeError(
+            f"Parts.{slot} gave a {type(value).__name__}{shape}; expected a tensor with one "
+            "number. Take the mean over the samples, and return a tensor."
+        )
+    return value
+
+
+def real_rows(batch: Batch) -> Batch:
+    """Leave out the rows that are no real steps.
+
+    Raises:
+        ValueError: if none is left.
+    """
+    keep = batch.valid.flatten(1).any(dim=1) if batch.valid.ndim > 1 else batch.valid
+    if keep.all():
+        return batch
+    if not keep.any():
+        raise ValueError(
+            f"none of {len(batch)} rows is a real step; expected some. Collect more steps at once: "
+            "choose a larger num_steps."
+        )
+    return batch.rows(keep.nonzero().squeeze(-1))
+
+
+def check_minibatch_size(num_rows: int, num_minibatches: int, parts: Parts) -> None:
+    """Require two samples per minibatch where they are normalised: one alone would become 0.
+
+    Raises:
+        ValueError: if there is one sample per minibatch, so that the policy would never learn.
+    """
+    if num_rows // num_minibatches < 2 and parts.normalize is normalize_advantages:
+        raise ValueError(
+            f"num_minibatches is {num_minibatches} for {num_rows} samples; expected at least two "
+            "samples per minibatch, since the advantage of one alone is normalised to 0 and would "
+            "teach nothing. Choose fewer minibatches, or another Parts(normalize=...)."
+        )
 
 
 def check_masks(batch: Batch, parts: Parts) -> None:

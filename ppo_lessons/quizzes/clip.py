@@ -1,0 +1,176 @@
+"""Questions of lesson 04: three that look back, five that close the lesson."""
+
+from ppo_lessons.quizzes import Quiz
+
+QUIZZES = (
+    Quiz(
+        id="clip.review_push",
+        question="REINFORCE pushes an action in proportion to",
+        options={
+            "a": (
+                "how much reward followed it",
+                "Right: the weight of ∇log π is the return, or the advantage.",
+                True,
+            ),
+            "b": (
+                "how rarely the action is taken",
+                "Rare actions are pushed rarely. Each push has the return as its weight.",
+                False,
+            ),
+            "c": (
+                "how far the policy has moved since the data was drawn",
+                "REINFORCE knows nothing of that; it assumes that the policy has not moved.",
+                False,
+            ),
+        },
+    ),
+    Quiz(
+        id="clip.review_ratio",
+        question="What does weighting a sample by its ratio correct for?",
+        options={
+            "a": (
+                "For the states that the new policy would visit",
+                "The states are still those of the old policy; no ratio of actions changes that.",
+                False,
+            ),
+            "b": (
+                "For actions that the new policy takes more or less often",
+                "Right, in the states that are in the batch.",
+                True,
+            ),
+            "c": (
+                "For errors of the critic",
+                "The advantage is multiplied as it is, right or wrong.",
+                False,
+            ),
+        },
+    ),
+    Quiz(
+        id="clip.review_kl",
+        question="KL(π_old ‖ π) is 0. What do you know?",
+        options={
+            "a": (
+                "The two policies give every action the same probability",
+                "Right, wherever π_old ever acts.",
+                True,
+            ),
+            "b": (
+                "The average ratio is 1",
+                "That holds for any two policies: Σ π_old · π/π_old = 1.",
+                False,
+            ),
+            "c": (
+                "Learning has finished",
+                "It says that nothing has moved, for whatever reason.",
+                False,
+            ),
+        },
+    ),
+    Quiz(
+        id="clip.signs",
+        question="ε is 0.2, the advantage is negative, the ratio is 1.5. The sample's gradient",
+        options={
+            "a": (
+                "is zero: the ratio is outside the interval",
+                "Only one side is flat, and for a bad action that is the side below 0.8.",
+                False,
+            ),
+            "b": (
+                "pushes the ratio down",
+                "Right: the action is worse than expected and has become more likely. The minimum "
+                "keeps the correction alive.",
+                True,
+            ),
+            "c": (
+                "pushes the ratio up",
+                "A negative advantage never pushes an action up.",
+                False,
+            ),
+        },
+    ),
+    Quiz(
+        id="clip.wall",
+        question="After an update with ε = 0.2 you find a ratio of 1.6. This is",
+        options={
+            "a": (
+                "a bug: the clip holds ratios between 0.8 and 1.2",
+                "It holds nothing. It takes away the reason to go further.",
+                False,
+            ),
+            "b": (
+                "possible: a large step, momentum or other samples carried it there",
+                "Right, and you have seen each of the three.",
+                True,
+            ),
+            "c": (
+                "possible only with a negative advantage",
+                "The sign decides which side is flat, not which side can be reached.",
+                False,
+            ),
+        },
+    ),
+    Quiz(
+        id="clip.bound",
+        question="L_clip ≤ L holds for every sample. So L_clip is a lower bound on",
+        options={
+            "a": (
+                "the improvement of the policy, so following it is safe",
+                "In the fork L_clip promised 0.02 while J fell: the states moved, and no ratio "
+                "saw it.",
+                False,
+            ),
+            "b": (
+                "the surrogate L, and on nothing else",
+                "Right. What L has to do with J is another question.",
+                True,
+            ),
+            "c": (
+                "the KL divergence",
+                "The two are not even in the same unit.",
+                False,
+            ),
+        },
+    ),
+    Quiz(
+        id="clip.unseen",
+        question="Every ratio in the batch is between 0.8 and 1.2. Then the policy",
+        options={
+            "a": (
+                "has moved little in every state",
+                "Only actions that were drawn have a ratio in the batch.",
+                False,
+            ),
+            "b": (
+                "may have moved far on actions that were not drawn",
+                "Right: watch the KL, or better the policy itself.",
+                True,
+            ),
+            "c": (
+                "has a KL below ε²/2",
+                "Not so: in the lesson's example the KL is 0.18 with ratios of 0.81.",
+                False,
+            ),
+        },
+    ),
+    Quiz(
+        id="clip.minimum",
+        question="Somebody drops the minimum and keeps only the clipped term. What is lost?",
+        options={
+            "a": (
+                "Nothing: the clip does the work",
+                "At ratio 0.5 and a good action the clipped term is flat.",
+                False,
+            ),
+            "b": (
+                "The way back: samples that went the wrong way no longer push",
+                "Right: the clipped term is flat on both sides.",
+                True,
+            ),
+            "c": (
+                "The limit above 1 + ε",
+                "That limit is the clipped term's, and it stays.",
+                False,
+            ),
+        },
+    ),
+)
