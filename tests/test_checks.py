@@ -22,10 +22,23 @@ from answers import LESSONS, right_answers, wrong_answers
 from answers.attacks import ATTACKS, DELETES_GLOBALS, ENDLESS, HostileObject
 
 from ppo_lessons import progress
-from ppo_lessons.checks import CheckResult, check, desk, engine, find_exercise, hint, reveal, run
+from ppo_lessons.checks import (
+    CheckResult,
+    check,
+    compare,
+    desk,
+    exercises,
+    find_exercise,
+    hint,
+    reveal,
+    run,
+    words,
+)
+from ppo_lessons.checks import judge as judging
 from ppo_lessons.checks.answers import answer_path, load_answer
-from ppo_lessons.checks.engine import FunctionExercise, Outcome, SignsExercise, judge
+from ppo_lessons.checks.exercises import FunctionExercise, Outcome, SignsExercise
 from ppo_lessons.checks.guard import OutOfTime, limited
+from ppo_lessons.checks.judge import judge
 from ppo_lessons.training_loop import Parts
 from tools import build_checks
 
@@ -146,7 +159,7 @@ def slow_surrogate(ratio, advantage, low, high, bound=math.inf):
 
 def expected_by_hand(exercise, case):
     """Values and the gradient of their sum, computed in plain Python."""
-    rows = [engine.flat(row) for row in case.inputs.values()]
+    rows = [words.flat(row) for row in case.inputs.values()]
     options = case.options
     if exercise.name == "asymmetric_dual_clip":
         edges = 1 - options["epsilon_low"], 1 + options["epsilon_high"], options["bound"]
@@ -169,7 +182,7 @@ def expected_by_hand(exercise, case):
 
 @each_function
 def test_expected_values_agree_with_a_slow_definition(exercise):
-    entries = engine.data_of(exercise.lesson)[exercise.numbers_of or exercise.id]["cases"]
+    entries = exercises.data_of(exercise.lesson)[exercise.numbers_of or exercise.id]["cases"]
     for case, entry in zip(exercise.cases, entries, strict=True):
         values, slopes = expected_by_hand(exercise, case)
         assert entry["expected"]["values"] == pytest.approx(values, rel=2e-5, abs=2e-5), case.name
@@ -180,7 +193,7 @@ def test_expected_values_agree_with_a_slow_definition(exercise):
 
 @each_function
 def test_no_gradient_reaches_a_constant(exercise):
-    for entry in engine.data_of(exercise.lesson)[exercise.numbers_of or exercise.id]["cases"]:
+    for entry in exercises.data_of(exercise.lesson)[exercise.numbers_of or exercise.id]["cases"]:
         for name, row in entry["expected"].get("gradients", {}).items():
             assert name in exercise.learns or row is None
 
@@ -191,9 +204,9 @@ def test_the_data_is_current(lesson):
 
 
 def test_data_that_is_not_current_is_found(tmp_path, monkeypatch):
-    stored = copy.deepcopy(engine.data_of("clip"))
+    stored = copy.deepcopy(exercises.data_of("clip"))
     stored["clip.clipped_surrogate"]["cases"][3]["expected"]["values"][0] += 0.01
-    monkeypatch.setattr(engine, "DATA", tmp_path)
+    monkeypatch.setattr(exercises, "DATA", tmp_path)
     assert "does not exist" in build_checks.difference("clip")
     build_checks.path_of("clip").write_text(json.dumps(stored), encoding="utf-8")
     assert "cases/3/expected/values/0" in build_checks.difference("clip")
@@ -232,7 +245,7 @@ def test_the_checks_import_no_right_answer():
 
 
 def test_the_data_holds_no_sign():
-    text = json.dumps(engine.data_of("clip")["clip.gradient_signs"])
+    text = json.dumps(exercises.data_of("clip")["clip.gradient_signs"])
     assert not any(f": {sign}" in text for sign in (-1, 0, 1))
 
 
@@ -321,7 +334,7 @@ def state():
 
 @pytest.fixture
 def short(monkeypatch):
-    monkeypatch.setattr(engine, "SECONDS", 0.4)
+    monkeypatch.setattr(judging, "SECONDS", 0.4)
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -405,7 +418,7 @@ def test_an_answer_is_checked_with_gradients_whatever_the_notebook_set():
 
 
 def test_the_time_limit_holds_on_another_thread(monkeypatch):
-    monkeypatch.setattr(engine, "SECONDS", 0.3)
+    monkeypatch.setattr(judging, "SECONDS", 0.3)
     found = []
     thread = threading.Thread(target=lambda: found.append(check.clipped_surrogate(ENDLESS)))
     thread.start()
@@ -501,7 +514,7 @@ def test_signs_that_are_missing_are_not_written_yet(given):
 
 def test_every_general_mistake_is_met_by_a_test():
     met = {mistake for _, mistake in ATTACKS.values()}
-    assert set(engine.GENERAL) <= met | {"gradient_lost", "gradient_into_constants"}
+    assert set(words.GENERAL) <= met | {"gradient_lost", "gradient_into_constants"}
 
 
 def test_the_text_is_the_same_in_every_process():
@@ -764,9 +777,9 @@ def test_the_command_says_what_it_cannot_check(store, monkeypatch, capsys, word,
 
 def test_outcomes_with_gradients_agree_only_if_these_do():
     one = Outcome(shape=(1,), values=(1.0,), gradients={"ratios": (1.0,)})
-    assert engine.agree(one, one)
-    assert not engine.agree(Outcome(shape=(1,), values=(1.0,), gradients={"ratios": None}), one)
-    assert not engine.agree(Outcome(shape=(), values=(1.0,), gradients={"ratios": (1.0,)}), one)
+    assert compare.agree(one, one)
+    assert not compare.agree(Outcome(shape=(1,), values=(1.0,), gradients={"ratios": None}), one)
+    assert not compare.agree(Outcome(shape=(), values=(1.0,), gradients={"ratios": (1.0,)}), one)
 
 
 def test_signs_are_an_exercise_without_a_function():

@@ -56,7 +56,10 @@ HEAVY = ("torch", "numpy", "gymnasium", "matplotlib", "IPython", "jaxtyping", "t
 # Modules of a folder that belong to no single lesson.
 SHARED = {
     "figures": {"__init__", "style"},
-    "checks": {"__init__", "answers", "desk", "engine", "guard", "run"},
+    "checks": {
+        *("__init__", "answers", "compare", "desk", "exercises", "guard", "judge", "run", "signs"),
+        "words",
+    },
     "widgets": {"__init__", "base", "html", "messages", "page", "predict", "quiz"},
 }
 # lesson module -> why no function of it names a source

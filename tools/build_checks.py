@@ -29,13 +29,20 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 import torch  # noqa: E402  after the path: this file runs as a script
 
-from ppo_lessons.checks import engine  # noqa: E402
+from ppo_lessons.checks import compare, exercises  # noqa: E402
 from ppo_lessons.checks.desk import all_exercises  # noqa: E402
-from ppo_lessons.checks.engine import Exercise, FunctionExercise, Outcome, SignsExercise  # noqa: E402
+from ppo_lessons.checks.exercises import (  # noqa: E402
+    Exercise,
+    FunctionExercise,
+    Outcome,
+    SignsExercise,
+)
+from ppo_lessons.checks.judge import call, judge  # noqa: E402
+from ppo_lessons.checks.signs import sign_hash  # noqa: E402
 
 ANSWERS = importlib.import_module("answers")
 DIGITS = 6  # significant ones
-APART = 10 * engine.TOLERANCE
+APART = 10 * compare.TOLERANCE
 
 
 class DataError(Exception):
@@ -55,12 +62,12 @@ def data_for(lesson: str) -> dict[str, Any]:
         DataError: if a mistake passes, has no words, or cannot be told from another.
     """
     right, wrong = ANSWERS.right_answers(lesson), ANSWERS.wrong_answers(lesson)
-    exercises = [each for each in all_exercises().values() if each.lesson == lesson]
-    if names := {each.name for each in exercises} ^ set(right):
+    of_lesson = [each for each in all_exercises().values() if each.lesson == lesson]
+    if names := {each.name for each in of_lesson} ^ set(right):
         raise DataError(f"{lesson}: {sorted(names)} has answers or an exercise, not both")
     return {
         each.id: exercise_data(each, next(iter(right[each.name].values())), wrong[each.name])
-        for each in exercises
+        for each in of_lesson
         if not shared_with(each, wrong)
     }
 
@@ -90,7 +97,7 @@ def exercise_data(exercise: Exercise, right: Any, wrong: Mapping[str, Any]) -> d
         entry["mistakes"] = {
             name: as_data(rows[number])
             for name, rows in sorted(theirs.items())
-            if not engine.agree(rows[number], expected[number])
+            if not compare.agree(rows[number], expected[number])
         }
         cases.append(entry)
     return {"cases": cases}
@@ -98,7 +105,7 @@ def exercise_data(exercise: Exercise, right: Any, wrong: Mapping[str, Any]) -> d
 
 def outcomes_of(exercise: FunctionExercise, function: Any) -> list[Outcome]:
     """Call a function in every case."""
-    return [engine.call(function, exercise, case) for case in exercise.cases]
+    return [call(function, exercise, case) for case in exercise.cases]
 
 
 def alike(rows: Mapping[str, Sequence[Outcome]]) -> tuple[str, str] | None:
@@ -115,7 +122,7 @@ def alike(rows: Mapping[str, Sequence[Outcome]]) -> tuple[str, str] | None:
 def apart(one: Outcome, other: Outcome) -> bool:
     """Whether two outcomes differ by ten times the tolerance."""
     if one.problem or other.problem or one.shape != other.shape:
-        return not engine.agree(one, other)
+        return not compare.agree(one, other)
     rows = [(one.values, other.values)]
     for name in one.gradients:
         size = len(one.gradients[name] or other.gradients[name] or ())
@@ -158,7 +165,7 @@ def signs_data(exercise: SignsExercise, right: Any, wrong: Mapping[str, Any]) ->
         raise DataError(f"{exercise.id}: two of its answers are the same")
 
     def hashes(answer: Mapping[str, int]) -> dict[str, str]:
-        return {key: engine.sign_hash(exercise.id, key, sign) for key, sign in answer.items()}
+        return {key: sign_hash(exercise.id, key, sign) for key, sign in answer.items()}
 
     return {
         "expected": hashes(right),
@@ -171,7 +178,7 @@ def signs_data(exercise: SignsExercise, right: Any, wrong: Mapping[str, Any]) ->
 
 def path_of(lesson: str) -> Path:
     """Where the data of a lesson lies."""
-    return engine.DATA / f"{lesson}.json"
+    return exercises.DATA / f"{lesson}.json"
 
 
 def write(value: Any, indent: str = "") -> str:
@@ -247,7 +254,7 @@ def timings(lesson: str) -> list[str]:
         right, wrong = ANSWERS.right_answers(lesson)[name], ANSWERS.wrong_answers(lesson)[name]
         for answer in [*right.values(), *wrong.values()]:
             start = time.perf_counter()
-            engine.judge(exercise, answer)
+            judge(exercise, answer)
             seconds.append(time.perf_counter() - start)
         every += seconds
         lines.append(line_of(exercise.id, seconds))

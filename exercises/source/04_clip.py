@@ -1,7 +1,7 @@
 # %% [markdown]
 # # 04 Exercises: the clip
 #
-# You write the line that lesson 04 is about, and five things around it. Each answer is checked as
+# You write the line that [lesson 04](../notebooks/04_clip.ipynb) is about, and five things around it. Each answer is checked as
 # soon as you run the cell below it: you see the smallest input on which it differs, and the name
 # of the mistake if it is one of the usual ones.
 #

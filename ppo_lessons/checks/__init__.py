@@ -12,6 +12,6 @@ right answer is imported here.
 """
 
 from ppo_lessons.checks.desk import check, find_exercise, hint, reveal
-from ppo_lessons.checks.engine import CheckResult
+from ppo_lessons.checks.exercises import CheckResult
 
 __all__ = ["CheckResult", "check", "find_exercise", "hint", "reveal"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from ppo_lessons.checks.engine import (
+from ppo_lessons.checks.exercises import (
     EDGES,
     GRADIENTS,
     QUADRANTS,

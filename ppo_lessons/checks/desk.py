@@ -10,7 +10,8 @@ from typing import Any
 
 from ppo_lessons import progress
 from ppo_lessons.checks.answers import keep_answer
-from ppo_lessons.checks.engine import CheckResult, Exercise, judge
+from ppo_lessons.checks.exercises import CheckResult, Exercise
+from ppo_lessons.checks.judge import judge
 from ppo_lessons.lessons import LESSONS, find_lesson
 
 # What happened in this kernel: ids tried, and hints given so far.
