@@ -531,6 +531,35 @@ def test_an_untouched_copy_is_refreshed(clone):
     )
 
 
+def save_like_jupyterlab(path: Path, **cell) -> bytes:
+    """JupyterLab writes its kernel's version into a notebook that is opened and saved."""
+    notebook = json.loads(path.read_text())
+    notebook["metadata"]["language_info"] = {"name": "python", "version": "3.12.1"}
+    notebook["cells"][-1].update(cell)
+    path.write_text(json.dumps(notebook))
+    return path.read_bytes()
+
+
+def test_a_copy_that_was_only_opened_is_refreshed_when_there_is_a_newer_one(clone):
+    mine = clone.root / "my_work/notebooks/03_clip.ipynb"
+    saved = save_like_jupyterlab(mine)
+    outcome = toy.course(clone.root, clone.offline, "refresh")
+    assert (mine.read_bytes(), outcome.stdout) == (saved, "The course is up to date.\n")
+    toy.write_notebook(clone.root / "notebooks/03_clip.ipynb", "newer text")
+    toy.course(clone.root, clone.offline, "refresh")
+    assert "newer text" in mine.read_text()
+
+
+def test_a_copy_that_was_run_is_kept(clone):
+    original, mine = (clone.root / f"{f}notebooks/03_clip.ipynb" for f in ("", "my_work/"))
+    toy.write_notebook(original, "words", output="2")
+    toy.course(clone.root, clone.offline, "refresh")
+    saved = save_like_jupyterlab(mine, execution_count=1)
+    toy.write_notebook(original, "newer text", output="2")
+    assert "kept " in toy.course(clone.root, clone.offline, "refresh").stdout
+    assert mine.read_bytes() == saved
+
+
 def test_without_the_list_of_copies_every_copy_counts_as_changed(clone):
     mine = clone.root / "my_work/notebooks/03_clip.ipynb"
     mine.write_text("my answer")
