@@ -17,6 +17,7 @@ from urllib.parse import unquote
 import pytest
 import yaml
 
+from ppo_lessons import lesson_table, route_table
 from ppo_lessons.training_loop import Parts
 from tools.run_tests import STAGES
 
@@ -241,3 +242,9 @@ def test_the_tools_of_pre_commit_come_with_the_test_extra():
     project = tomllib.loads(read(ROOT / "pyproject.toml"))["project"]
     test_extra = {re.split(r"[<>=]", line)[0] for line in project["optional-dependencies"]["test"]}
     assert tools | {"pre-commit"} <= test_extra
+
+
+def test_the_readme_shows_the_lessons_and_routes_as_they_are():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert str(lesson_table()) in text
+    assert str(route_table()) in text
