@@ -385,6 +385,26 @@ def test_gradients_into_several_constants_are_named_together():
     assert "flows into log_probs_old and advantages" in repr(result)
 
 
+def test_a_constant_factor_is_named_with_its_size():
+    def halved(ratios, advantages, *, clip_epsilon):
+        return right("clipped_surrogate")(ratios, advantages, clip_epsilon=clip_epsilon) / 2
+
+    assert "constant_factor. Every number is 0.5 times the right one." in repr(
+        check.clipped_surrogate(halved)
+    )
+
+
+def test_without_a_name_the_number_of_right_cases_is_shown():
+    def wrong_far_out(ratios, advantages, *, clip_epsilon):
+        terms = right("clipped_surrogate")(ratios, advantages, clip_epsilon=clip_epsilon)
+        return torch.where(ratios > 9, 2 * terms + 1, terms)
+
+    result = check.clipped_surrogate(wrong_far_out)
+    assert result.mistake is None
+    count = len(find_exercise("clipped_surrogate").cases)
+    assert result.rows[-1] == ("right", f"{count - 1} of {count} cases")
+
+
 def test_a_known_mistake_with_the_sign_turned_is_named_with_both():
     def summed_objective(log_probs, log_probs_old, advantages, *, clip_epsilon):
         return -wrong_answers("clip")["clipped_surrogate_loss"]["sum_over_the_batch"](
@@ -514,7 +534,11 @@ def test_signs_that_are_missing_are_not_written_yet(given):
 
 def test_every_general_mistake_is_met_by_a_test():
     met = {mistake for _, mistake in ATTACKS.values()}
-    assert set(words.GENERAL) <= met | {"gradient_lost", "gradient_into_constants"}
+    assert set(words.GENERAL) <= met | {
+        "gradient_lost",
+        "gradient_into_constants",
+        "constant_factor",
+    }
 
 
 def test_the_text_is_the_same_in_every_process():

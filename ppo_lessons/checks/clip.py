@@ -342,6 +342,15 @@ RULE_MISTAKES = {
     "ratio_minus_one": "It uses ratio − 1, clipped to ±ε. The objective takes the ratio itself, "
     "clipped to 1 − ε and 1 + ε: inside, it is ratio times advantage.",
     "outside_thrown_away": OUTSIDE_DROPPED,
+    "flat_samples_dropped": "Samples whose gradient the clip takes get 0. The gradient is right, "
+    "and the objective is not: it stays at the edge times the advantage.",
+    "half_the_width": "The interval is half as wide as asked for: ε is the distance from 1 to "
+    "either edge.",
+    "ratio_taken_for_its_logarithm": "It takes exp of the ratio. What comes in is a ratio.",
+    "clipped_term_times_the_ratio": "The clipped term is multiplied by the ratio once more. It is "
+    "clipped ratio times advantage.",
+    "ratio_detached_in_the_plain_term": "The ratio of the plain term is detached: where it is the "
+    "smaller one, the gradient is lost.",
     "product_clipped": PRODUCT_CLIPPED,
     "epsilon_ignored": EPSILON_IGNORED,
     "sign_of_the_advantage_only": SIGN_OF_ADVANTAGE,
@@ -382,6 +391,9 @@ LOSS_MISTAKES = RULE_MISTAKES | {
     "ratio_upside_down": "The ratio is upside down: old over new. It is new over old, "
     "exp(log_probs − log_probs_old).",
     "exponential_missing": "It uses the difference of the logarithms as the ratio. Take exp of it.",
+    "logarithms_added": "It adds the two logarithms. The ratio is exp of their difference.",
+    "one_ratio_for_the_batch": "It makes one ratio from the sums over the batch. Each sample has "
+    "its own ratio and its own minimum; the mean comes last.",
     "one_plus_the_log_ratio": "It uses 1 + the difference of the logarithms, which is close to the "
     "ratio near 1 only. Take exp of the difference.",
     "old_policy_forgotten": "It uses the new probability as the ratio. Divide by the old one: "
@@ -410,6 +422,8 @@ FRACTION_MISTAKES = {
     "below_only": "It forgets the upper edge: a ratio above 1 + ε is outside too.",
     "counted_instead_of_averaged": "It counts samples. A fraction is the mean over all of them.",
     "inside_counted": "The first number is the share inside. Asked for is the share outside.",
+    "complement_for_the_second": "The second number is 1 minus the first. Asked for are those "
+    "outside that have lost their gradient.",
     "order_of_the_two": "The two numbers are in the other order: outside first, then those "
     "without gradient.",
     "zero_advantage_counted": "It counts samples whose advantage is 0. They had no gradient that "
@@ -484,6 +498,9 @@ DUAL_MISTAKES = {
     "bound is a floor: take the maximum.",
     "edges_without_one": "The edges are epsilon_low and epsilon_high. The interval lies around 1: "
     "from 1 − epsilon_low to 1 + epsilon_high.",
+    "floor_at_the_advantage": "The floor is the advantage itself. It is bound times the advantage.",
+    "bound_as_a_factor": "It multiplies the objective of bad actions by the bound. The bound is a "
+    "floor: nothing changes above it.",
     "bound_without_the_advantage": "The floor is −bound. It scales with the advantage: bound times "
     "advantage.",
     "upper_edge_at_the_bound": "The bound replaced the upper edge of the clip. Both exist: the "

@@ -111,6 +111,22 @@ def negative(outcome: Outcome) -> Outcome:
     return replace(outcome, values=values, gradients=gradients)
 
 
+def constant_factor(outcomes: Sequence[Outcome], expected: Sequence[Outcome]) -> float | None:
+    """Find the one number by which all values are too large; None if there is none."""
+    pairs = [
+        pair
+        for mine, right in zip(outcomes, expected, strict=False)
+        for pair in zip(mine.values, right.values, strict=False)
+    ]
+    factors = [mine / right for mine, right in pairs if right and math.isfinite(mine)]
+    shapes = [(mine.shape, right.shape) for mine, right in zip(outcomes, expected, strict=False)]
+    if not factors or any(mine != right for mine, right in shapes):
+        return None
+    factor = factors[0]
+    same = all(close(mine, factor * right) for mine, right in pairs)
+    return factor if same and factor and not close(factor, 1.0) else None
+
+
 def likeness(
     outcomes: Sequence[Outcome], theirs: Sequence[Outcome], expected: Sequence[Outcome]
 ) -> float:

@@ -8,13 +8,14 @@ import inspect
 import math
 import numbers
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ppo_lessons.checks.compare import agree, from_data, name_mistake, same_values
+from ppo_lessons.checks.compare import agree, constant_factor, from_data, name_mistake, same_values
 from ppo_lessons.checks.exercises import (
     CALLABLE,
     SHAPE,
@@ -44,6 +45,7 @@ from ppo_lessons.checks.words import (
     general_name,
     general_sentence,
     kind_of,
+    number_text,
 )
 
 SECONDS = 5.0
@@ -135,7 +137,15 @@ class Run:
         if outcome.problem not in (None, "raises", "wrong_type"):
             return self.found
         mistake, turned = self.look_further(outcomes)
-        return self.failed(case, outcome, right=right, mistake=mistake, turned=turned)
+        factor = None if mistake or outcome.problem else constant_factor(outcomes, self.expected)
+        if factor:
+            mistake, outcome = "constant_factor", replace(outcome, detail=number_text(factor))
+        result = self.failed(case, outcome, right=right, mistake=mistake, turned=turned)
+        if result.mistake:
+            return result
+        count = sum(map(agree, outcomes, self.expected))
+        words = f"{count} of {len(self.expected)} cases"
+        return replace(result, rows=(*result.rows, ("right", words)))
 
     def out_of_time(self) -> CheckResult:
         """Report the failure that was found before the time was over, or that it is over."""

@@ -35,6 +35,7 @@ GENERAL = {
     "cut off from its inputs (.item(), .detach(), torch.tensor(...), numpy, no_grad).",
     "gradient_into_constants": "The numbers are right, and a gradient flows into {}: constants, "
     "as the task says. Detach each of them.",
+    "constant_factor": "Every number is {} times the right one.",
     "python_choice": "Python's `if`, `and`, `min` and `max` want one yes or no, and a tensor holds "
     "many. Use torch.where, `&`, torch.minimum, torch.maximum.",
     "mean_of_booleans": "A mean needs floating-point numbers, and these are yes and no. Write "

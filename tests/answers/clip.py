@@ -235,6 +235,38 @@ def chosen_by_the_ratio(ratios, advantages, *, clip_epsilon):
 
 
 @breaks("clipped_surrogate")
+def flat_samples_dropped(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    too_high = (ratios > 1 + clip_epsilon) & (advantages > 0)
+    too_low = (ratios < 1 - clip_epsilon) & (advantages < 0)
+    return torch.where(too_high | too_low, 0, ratios * advantages)
+
+
+@breaks("clipped_surrogate")
+def half_the_width(ratios, advantages, *, clip_epsilon):
+    return clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon / 2)
+
+
+@breaks("clipped_surrogate")
+def ratio_taken_for_its_logarithm(ratios, advantages, *, clip_epsilon):
+    return clip.clipped_surrogate(ratios.exp(), advantages, clip_epsilon=clip_epsilon)
+
+
+@breaks("clipped_surrogate")
+def clipped_term_times_the_ratio(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon)
+    return torch.minimum(ratios * advantages, ratios * clipped * advantages)
+
+
+@breaks("clipped_surrogate")
+def ratio_detached_in_the_plain_term(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon)
+    return torch.minimum(ratios.detach() * advantages, clipped * advantages)
+
+
+@breaks("clipped_surrogate")
 def absolute_advantage(ratios, advantages, *, clip_epsilon):
     return clip.clipped_surrogate(ratios, advantages.abs(), clip_epsilon=clip_epsilon)
 
@@ -381,6 +413,18 @@ def means_multiplied(log_probs, log_probs_old, advantages, *, clip_epsilon):
 
 
 @breaks("clipped_surrogate_loss")
+def logarithms_added(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = (log_probs + log_probs_old.detach()).exp()
+    return -clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon).mean()
+
+
+@breaks("clipped_surrogate_loss")
+def one_ratio_for_the_batch(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratio = (log_probs.sum() - log_probs_old.detach().sum()).exp()
+    return -clip.clipped_surrogate(ratio, advantages.mean(), clip_epsilon=clip_epsilon)
+
+
+@breaks("clipped_surrogate_loss")
 def one_plus_the_log_ratio(log_probs, log_probs_old, advantages, *, clip_epsilon):
     ratios = 1 + log_probs - log_probs_old.detach()
     return -clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon).mean()
@@ -488,6 +532,12 @@ def counted_instead_of_averaged(log_probs, log_probs_old, advantages, *, clip_ep
 def inside_counted(log_probs, log_probs_old, advantages, *, clip_epsilon):
     above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
     return shares(~(above | below), flat)
+
+
+@breaks("clip_fractions")
+def complement_for_the_second(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, _ = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return shares(above | below, ~(above | below))
 
 
 @breaks("clip_fractions")
@@ -819,3 +869,15 @@ WRONG["asymmetric_dual_clip"]["bound_for_good_actions_too#beyond"] = _bound_for_
 @breaks("asymmetric_dual_clip")
 def edges_without_one(ratios, advantages, *, epsilon_low, epsilon_high, bound):
     return dual(ratios, advantages.detach(), 1 - epsilon_low, epsilon_high - 1, bound)
+
+
+@breaks("asymmetric_dual_clip")
+def floor_at_the_advantage(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return dual(ratios, advantages.detach(), epsilon_low, epsilon_high, 1)
+
+
+@breaks("asymmetric_dual_clip")
+def bound_as_a_factor(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    lower = dual(ratios, advantages, epsilon_low, epsilon_high, math.inf)
+    return torch.where(advantages < 0, bound * lower, lower)
