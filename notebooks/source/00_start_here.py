@@ -20,6 +20,7 @@ from ppo_lessons.envs import make_envs
 from ppo_lessons.figures.training_loop import poles
 from ppo_lessons.lessons import lesson_table, route_table
 from ppo_lessons.networks import make_networks
+from ppo_lessons.progress import summary
 from ppo_lessons.training_loop import PPOConfig, record_episode, train
 
 setup()
@@ -131,6 +132,15 @@ lesson_table(folder="")
 
 # %%
 route_table()
+
+# %% [markdown]
+# ## How far you are
+#
+# What you have predicted, answered and passed, by lesson. Run this cell again after a lesson. In a
+# terminal, `./course check 04` goes through the exercises of a lesson and says which answers pass.
+
+# %% tags=["nbval-ignore-output"]
+summary()
 
 # %% [markdown]
 # ## Where to go now
