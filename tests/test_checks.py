@@ -374,6 +374,14 @@ def test_numbers_without_a_gradient_are_named():
     assert (result.stage, result.mistake) == ("gradients", "gradient_lost")
 
 
+def test_detaching_the_callers_tensor_is_a_change_of_the_inputs():
+    def detaches_in_place(ratios, advantages, *, clip_epsilon):
+        advantages.detach_()
+        return right("clipped_surrogate")(ratios, advantages, clip_epsilon=clip_epsilon)
+
+    assert check.clipped_surrogate(detaches_in_place).mistake == "changes_its_inputs"
+
+
 def test_gradients_into_several_constants_are_named_together():
     def nothing_detached(log_probs, log_probs_old, advantages, *, clip_epsilon):
         ratios = (log_probs - log_probs_old).exp()

@@ -18,6 +18,9 @@
 # answers by them. Let each answer cell hold all that it needs, imports included. Do not import
 # the answer from `ppo_lessons`: the point is to write it a second time, without looking.
 #
+# While your function is checked, what it prints is not shown. To look inside, call it yourself with
+# the input that the check names.
+#
 # Stuck? Remove the `#` in front of a `hint` line and run the cell. Run it again for the next
 # hint; there are three. In a terminal, `./course check 04` checks all six.
 
@@ -73,6 +76,7 @@ check.clipped_surrogate(clipped_surrogate)
 # - `log_probs` are the log-probabilities of the actions now. The gradient flows through them.
 # - `log_probs_old` were written down while sampling. They are constants, and so are the
 #   `advantages`.
+# - All three have the same shape, whatever it is; the mean goes over every sample.
 # - Probabilities may be as small as e⁻⁸⁰⁰. The loss must still be a number.
 #
 # This function has the signature that the training loop asks for: at the end of this page you
@@ -107,9 +111,9 @@ check.clipped_surrogate_loss(clipped_surrogate_loss)
 # - `fraction_outside`: the share of samples whose ratio has left the interval from 1 − ε to 1 + ε;
 # - `fraction_zero_gradient`: the share of samples whose gradient the clip has taken away.
 #
-# Write a function that returns both, in this order. Python numbers or tensors, as you like. A
-# sample whose advantage is 0 has no gradient that the clip could take: it does not count in the
-# second.
+# Write a function that returns both, in this order. Python numbers or tensors, as you like. The
+# three inputs have the same shape, whatever it is. A sample whose advantage is 0 has no gradient
+# that the clip could take: it does not count in the second.
 
 # %%
 # answer: clip.clip_fractions
@@ -203,7 +207,8 @@ check.mended_loss(mended_loss)
 #   **negative** advantages only, the objective never falls below `bound` times the advantage.
 #   `bound` is a ratio above 1. Beyond it the sample has no gradient.
 #
-# Write the objective with both changes, one number per sample. Advantages are constants.
+# Write the objective with both changes, one number per sample. Advantages are constants, and
+# `ratios` and `advantages` have the same shape, whatever it is.
 
 # %%
 # answer: clip.asymmetric_dual_clip

@@ -237,7 +237,7 @@ def call(function: Callable[..., Any], exercise: FunctionExercise, case: Case) -
             with names_kept():
                 returned = function(*inputs.values(), **case.options)
             for name, tensor in before.items():
-                if not unchanged(inputs[name], tensor):
+                if not unchanged(inputs[name], tensor, case.gradients):
                     return Outcome(problem="changes_its_inputs", detail=name)
             return read(returned, inputs, exercise, case)
     except (OutOfTime, Interrupted):
@@ -256,9 +256,9 @@ def is_blank(error: BaseException) -> bool:
     return isinstance(error, NotImplementedError) and (not words or words[0].startswith("exercise"))
 
 
-def unchanged(now: Tensor, before: Tensor) -> bool:
-    """Whether an input still is what it was."""
-    alike = (now.shape, now.dtype) == (before.shape, before.dtype)
+def unchanged(now: Tensor, before: Tensor, with_gradient: bool) -> bool:
+    """Whether an input still is what it was, its wish for a gradient included."""
+    alike = (now.shape, now.dtype, now.requires_grad) == (before.shape, before.dtype, with_gradient)
     return alike and torch.equal(now.detach(), before)
 
 

@@ -106,6 +106,7 @@ CHANGES = {
         "ratios": ["ratios.clamp_(0.8, 1.2)", COMPUTES],
         "advantages": ["advantages *= ratios", "return advantages"],
         "the_size": ["ratios.resize_(5)", "return ratios"],
+        "the_wish_for_one": ["ratios.requires_grad_()", COMPUTES],
         "the_storage": ["ratios.data = torch.zeros(1)", "return ratios"],
     }.items()
 }

@@ -105,6 +105,30 @@ def as_loss(function):
     return loss
 
 
+@passes("clipped_surrogate")
+def plain_without_the_excess(ratios, advantages, *, clip_epsilon):
+    plain = ratios * advantages.detach()
+    clipped = ratios.clip(1 - clip_epsilon, 1 + clip_epsilon) * advantages.detach()
+    return plain - functional.relu(plain - clipped)
+
+
+@passes("clipped_surrogate")
+def sorted_terms(ratios, advantages, *, clip_epsilon):
+    with torch.no_grad():
+        weights = advantages.clone()
+    low, high = (torch.tensor(1 + sign * clip_epsilon) for sign in (-1, 1))
+    both = torch.stack([ratios, torch.max(torch.min(ratios, high), low)], dim=-1)
+    return (both * weights.unsqueeze(-1)).sort(dim=-1).values[..., 0]
+
+
+@passes("clipped_surrogate")
+def flags_as_factors(ratios, advantages, *, clip_epsilon):
+    good = (advantages > 0).to(ratios.dtype)
+    kept = good * ratios.clamp(max=1 + clip_epsilon)
+    kept = kept + (1 - good) * ratios.clamp(min=1 - clip_epsilon)
+    return kept * advantages.detach()
+
+
 @breaks("clipped_surrogate")
 def maximum_everywhere(ratios, advantages, *, clip_epsilon):
     advantages = advantages.detach()
