@@ -3,7 +3,7 @@
     L = E[ min( ratio·Â, clip(ratio, 1 − ε, 1 + ε)·Â ) ]
 
 Once an action has moved as far as ε in the direction its advantage asks for, the objective stops
-paying for more. Nothing is pulled back, and nothing is forbidden.
+paying for more. It is not pulled back from there, and nothing is forbidden.
 """
 
 import torch

@@ -15,7 +15,6 @@ from ppo_lessons.figures.style import (
     SHADE,
     WORSE,
     figure,
-    label_line,
     style,
 )
 
@@ -46,6 +45,7 @@ def objective(
             axes.plot(ratios, values, color=color, linewidth=2.6)
             axes.set(title=title, xlabel="ratio", ylabel=f"objective (advantage {sign:+d})")
             axes.axvline(1, color=INK, linewidth=0.6)
+            axes.set_xticks([0.4, 1 - clip_epsilon, 1, 1 + clip_epsilon, 1.6])
         _note(left, "no clip", (1.5, 1.5), (-46, 4), OLD_POLICY)
         _note(right, "no clip", (0.5, -0.5), (8, 4), OLD_POLICY)
         return picture
@@ -68,18 +68,25 @@ def ways_out(ratios: Mapping[str, Sequence[float]], *, clip_epsilon: float) -> F
         One panel per way.
     """
     with style():
-        picture = figure(9, 2.9)
-        panels = picture.subplots(1, len(ratios), squeeze=False)[0]
+        picture = figure(9, 3.6)
+        panels = picture.subplots(1, len(ratios), sharey=True, squeeze=False)[0]
+        highest = max(max(values) for values in ratios.values())
         for axes, (name, values) in zip(panels, ratios.items(), strict=True):
             numbers = np.array(values)
             steps = np.arange(len(numbers))
-            alive = np.concatenate([numbers[:-1] <= 1 + clip_epsilon, [False]])
+            alive = numbers <= 1 + clip_epsilon
             axes.axhspan(1 - clip_epsilon, 1 + clip_epsilon, color=SHADE)
             axes.plot(steps, numbers, color=NEW_POLICY, linewidth=1)
-            axes.plot(steps[alive], numbers[alive], "o", color=NEW_POLICY, markersize=5)
-            axes.plot(steps[~alive], numbers[~alive], "x", color=WORSE, markersize=6)
+            some = steps % max(1, len(steps) // 20) == 0  # marks on every step would be a rope
+            few = alive | (steps < 6) | some
+            dots, crosses = alive & few, ~alive & few
+            axes.plot(steps[dots], numbers[dots], "o", color=NEW_POLICY, label="pushes")
+            axes.plot(steps[crosses], numbers[crosses], "x", color=WORSE, label="silent")
             axes.axhline(1 + clip_epsilon, color=GOAL, linestyle="--", linewidth=1)
-            axes.set(title=name, xlabel="step", ylabel="ratio", ylim=(0.75, None))
+            axes.set(title=name, xlabel="step", ylim=(0.75, 1.05 * highest))
+            axes.set_yticks([1, 1 + clip_epsilon, 1.5, 2, 2.5])
+        panels[0].set_ylabel("ratio")
+        panels[0].legend(fontsize=9, loc="center right")
         return picture
 
 
@@ -103,7 +110,7 @@ def unseen(old: Sequence[float], new: Sequence[float], *, drawn: Sequence[bool])
             places + 0.2, new, 0.38, color=NEW_POLICY, hatch="//", edgecolor="white", label="now"
         )
         for place, before, after, is_drawn in zip(places, old, new, drawn, strict=True):
-            words = f"ratio {after / before:.3g}" + ("" if is_drawn else "\nnobody saw it")
+            words = f"{before:g} → {after:g}\nratio {after / before:.3g}"
             axes.annotate(
                 words, (place, max(before, after)), xytext=(0, 4), textcoords="offset points",
                 ha="center", fontsize=9, color=INK if is_drawn else WORSE,
@@ -113,32 +120,52 @@ def unseen(old: Sequence[float], new: Sequence[float], *, drawn: Sequence[bool])
             ylabel="probability",
             ylim=(0, 0.7),
         )
-        axes.set_xticks(places, [f"action {place}" for place in places])
+        axes.set_xticks(
+            places,
+            [
+                f"action {place + 1}" + ("" if seen else "\nnot drawn")
+                for place, seen in enumerate(drawn)
+            ],
+        )
         axes.legend(fontsize=9, loc="upper right")
         return picture
 
 
-def stair(runs: Mapping[str, Sequence[Sequence[float]]], steps: Sequence[float]) -> Figure:
+def stair(
+    runs: Mapping[str, Sequence[Sequence[float]]],
+    finals: Mapping[str, Sequence[float]],
+    steps: Sequence[float],
+    *,
+    goal: float,
+) -> Figure:
     """Draw the learning curves of some variants over many seeds.
 
     Args:
         runs: for each variant, the episode returns of each seed, at the same steps.
+        finals: for each variant, the final return of each seed.
         steps: environment steps at the end of each iteration.
+        goal: the return that counts as solved (reward).
 
     Returns:
-        One panel per variant: seeds thin, their median thick.
+        One panel per variant: seeds thin, their median thick, the final returns as dots.
     """
     looks = (OLD_POLICY, WORSE, NEW_POLICY)
     with style():
-        picture = figure(9, 3)
+        picture = figure(9, 3.4)
         panels = picture.subplots(1, len(runs), sharey=True, squeeze=False)[0]
-        middle = np.zeros(len(steps))
+        thousands = np.array(steps, dtype=float) / 1000
         for axes, (name, curves), color in zip(panels, runs.items(), looks, strict=False):
             table = np.array(curves, dtype=float)
-            axes.plot(steps, table.T, color=color, linewidth=0.7, alpha=0.5)
-            middle = np.nanmedian(table, axis=0)
-            axes.plot(steps, middle, color=color, linewidth=2.6)
-            axes.set(title=name, xlabel="environment steps", ylim=(0, 530))
-        panels[0].set_ylabel("mean return of 100 episodes")
-        label_line(panels[-1], steps[-1], middle[-1], "median", looks[len(runs) - 1])
+            axes.plot(thousands, table.T, color=color, linewidth=0.7, alpha=0.5)
+            axes.plot(thousands, np.nanmedian(table, axis=0), color=color, linewidth=2.6)
+            ends = np.full(len(finals[name]), thousands[-1] * 1.06)
+            axes.plot(ends, finals[name], "o", color=color, markersize=5, alpha=0.6)
+            axes.axhline(goal, color=GOAL, linestyle="--", linewidth=1)
+            solved = sum(value >= goal for value in finals[name])
+            axes.set(
+                title=f"{name}: {solved} of {len(finals[name])}",
+                xlabel="thousand environment steps",
+                ylim=(0, 530),
+            )
+        panels[0].set_ylabel("return (reward)")
         return picture

@@ -5,22 +5,22 @@ from ppo_lessons.quizzes import Quiz
 QUIZZES = (
     Quiz(
         id="clip.review_push",
-        question="REINFORCE pushes an action in proportion to",
+        question="In REINFORCE, ∇log π of a drawn action is multiplied by",
         options={
             "a": (
-                "how much reward followed it",
-                "Right: the weight of ∇log π is the return, or the advantage.",
-                True,
+                "the action's probability",
+                "That factor belongs to ∇π, and the drawing of actions has put it in already.",
+                False,
             ),
             "b": (
-                "how rarely the action is taken",
-                "Rare actions are pushed rarely. Each push has the return as its weight.",
+                "the ratio of new to old probability",
+                "REINFORCE knows nothing of that; it assumes that the policy has not moved.",
                 False,
             ),
             "c": (
-                "how far the policy has moved since the data was drawn",
-                "REINFORCE knows nothing of that; it assumes that the policy has not moved.",
-                False,
+                "the reward that followed it",
+                "Right: the return, or the advantage.",
+                True,
             ),
         },
     ),
@@ -47,17 +47,17 @@ QUIZZES = (
     ),
     Quiz(
         id="clip.review_kl",
-        question="KL(π_old ‖ π) is 0. What do you know?",
+        question="KL(π_old ‖ π) is 0. What do you know that you did not know before?",
         options={
             "a": (
+                "The average ratio is 1",
+                "True, but nothing new: it is 1 for any π, as long as π_old tries all actions.",
+                False,
+            ),
+            "b": (
                 "The two policies give every action the same probability",
                 "Right, wherever π_old ever acts.",
                 True,
-            ),
-            "b": (
-                "The average ratio is 1",
-                "That holds for any two policies: Σ π_old · π/π_old = 1.",
-                False,
             ),
             "c": (
                 "Learning has finished",
@@ -71,15 +71,15 @@ QUIZZES = (
         question="ε is 0.2, the advantage is negative, the ratio is 1.5. The sample's gradient",
         options={
             "a": (
-                "is zero: the ratio is outside the interval",
-                "Only one side is flat, and for a bad action that is the side below 0.8.",
-                False,
-            ),
-            "b": (
                 "pushes the ratio down",
                 "Right: the action is worse than expected and has become more likely. The minimum "
                 "keeps the correction alive.",
                 True,
+            ),
+            "b": (
+                "is zero: the ratio is outside the interval",
+                "Only one side is flat, and for a bad action that is the side below 0.8.",
+                False,
             ),
             "c": (
                 "pushes the ratio up",
@@ -114,20 +114,21 @@ QUIZZES = (
         question="L_clip ≤ L holds for every sample. So L_clip is a lower bound on",
         options={
             "a": (
-                "the improvement of the policy, so following it is safe",
-                "In the fork L_clip promised 0.02 while J fell: the states moved, and no ratio "
-                "saw it.",
+                "the improvement of the return",
+                "A bound would have to hold at every policy. In the fork L_clip "
+                "says +0.02 while the "
+                "return falls by 0.016.",
                 False,
             ),
             "b": (
-                "the surrogate L, and on nothing else",
-                "Right. What L has to do with J is another question.",
-                True,
-            ),
-            "c": (
                 "the KL divergence",
                 "The two are not even in the same unit.",
                 False,
+            ),
+            "c": (
+                "the surrogate L",
+                "Right. What L has to do with the return is another question.",
+                True,
             ),
         },
     ),
@@ -136,18 +137,19 @@ QUIZZES = (
         question="Every ratio in the batch is between 0.8 and 1.2. Then the policy",
         options={
             "a": (
-                "has moved little in every state",
-                "Only actions that were drawn have a ratio in the batch.",
-                False,
-            ),
-            "b": (
                 "may have moved far on actions that were not drawn",
                 "Right: watch the KL, or better the policy itself.",
                 True,
             ),
+            "b": (
+                "has moved little in every state",
+                "Only actions that were drawn have a ratio in the batch.",
+                False,
+            ),
             "c": (
-                "has a KL below ε²/2",
-                "Not so: in the lesson's example the KL is 0.18 with ratios of 0.81.",
+                "has a KL of at most 0.02",
+                "That would need the ratios of all actions. In the lesson's example "
+                "the KL is 0.18.",
                 False,
             ),
         },
@@ -162,14 +164,14 @@ QUIZZES = (
                 False,
             ),
             "b": (
-                "The way back: samples that went the wrong way no longer push",
-                "Right: the clipped term is flat on both sides.",
-                True,
-            ),
-            "c": (
                 "The limit above 1 + ε",
                 "That limit is the clipped term's, and it stays.",
                 False,
+            ),
+            "c": (
+                "The way back: samples that went the wrong way no longer push",
+                "Right: the clipped term is flat on both sides.",
+                True,
             ),
         },
     ),
