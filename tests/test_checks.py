@@ -274,7 +274,7 @@ def test_the_solutions_pass():
     assert all(result.passed for result in verdicts(cells_of("solutions")).values())
 
 
-def test_a_blank_is_not_written_yet_and_a_published_bug_is_named():
+def test_a_blank_is_not_written_yet_and_the_bug_of_the_lesson_is_named():
     for id, result in verdicts(cells_of("exercises")).items():
         if id == "clip.mended_loss":
             assert result.mistake == "maximum_for_bad_actions"
@@ -402,6 +402,64 @@ def test_a_constant_factor_is_named_with_its_size():
     )
 
 
+def other_ratios(make):
+    """A loss that is right but for its ratios."""
+    surrogate = right("clipped_surrogate")
+
+    def loss(log_probs, log_probs_old, advantages, *, clip_epsilon):
+        ratios = make(log_probs.exp(), log_probs_old.detach().exp())
+        return -surrogate(ratios, advantages, clip_epsilon=clip_epsilon).mean()
+
+    return loss
+
+
+def other_advantages(make):
+    """A loss that is right but for its advantages."""
+
+    def loss(log_probs, log_probs_old, advantages, *, clip_epsilon):
+        return right("clipped_surrogate_loss")(
+            log_probs, log_probs_old, make(advantages.detach()), clip_epsilon=clip_epsilon
+        )
+
+    return loss
+
+
+def normalise(advantages):
+    return (advantages - advantages.mean()) / (advantages.std() + 1e-8)
+
+
+@pytest.mark.filterwarnings("ignore:std")
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [
+        (other_ratios(lambda new, old: new / (old + 1e-8)), "probabilities_divided"),
+        (other_ratios(lambda new, old: new / (old + 1e-6)), "probabilities_divided"),
+        (other_ratios(lambda new, old: new / old.clamp(min=1e-8)), "probabilities_divided"),
+        (other_ratios(lambda new, old: torch.nan_to_num(new / old)), "probabilities_divided"),
+        (other_ratios(lambda new, old: (new + 1e-8) / (old + 1e-8)), "probabilities_divided"),
+        (other_advantages(normalise), "advantages_normalised"),
+        (
+            other_advantages(lambda each: normalise(each) if each.numel() > 1 else each),
+            "advantages_normalised",
+        ),
+        (
+            other_advantages(lambda each: (each - each.mean()) / each.std()),
+            "advantages_normalised",
+        ),
+    ],
+)
+def test_another_spelling_of_a_mistake_has_its_name(answer, name):
+    result = check.clipped_surrogate_loss(answer)
+    assert (result.passed, result.mistake) == (False, name), result
+
+
+def test_a_good_action_does_not_feel_a_bound_below_the_upper_edge():
+    capped = wrong_answers("clip")["asymmetric_dual_clip"]["ratio_capped_at_the_bound"]
+    text = repr(check.asymmetric_dual_clip(capped))
+    assert "ratios [1.25], advantages [1], epsilon_low 0.2, epsilon_high 0.3, bound 1.1" in text
+    assert "expected  1.25\n  got       1.1\n" in text
+
+
 def test_without_a_name_the_number_of_right_cases_is_shown():
     def wrong_far_out(ratios, advantages, *, clip_epsilon):
         terms = right("clipped_surrogate")(ratios, advantages, clip_epsilon=clip_epsilon)
@@ -524,6 +582,27 @@ def test_signs_in_a_form_that_cannot_be_read_are_refused_in_words(given):
     assert "expected" in repr(result)
 
 
+@pytest.mark.parametrize("form", [str, "{:+d}".format, lambda sign: str(sign).encode()])
+def test_right_signs_as_text_are_refused_because_numbers_are_expected(form):
+    signs = right_answers("clip")["gradient_signs"]["numbers"]
+    for given in (
+        {key: form(sign) for key, sign in signs.items()},
+        list(map(form, signs.values())),
+    ):
+        result = check.gradient_signs(given)
+        assert (result.passed, result.mistake) == (False, "wrong_type")
+        assert "expected the number 1, 0 or -1, without quotation marks" in repr(result)
+
+
+def test_signs_may_come_as_a_list_from_a_to_f():
+    signs = list(right_answers("clip")["gradient_signs"]["numbers"].values())
+    assert check.gradient_signs(signs).passed
+    assert not check.gradient_signs(signs[::-1]).passed
+    short = check.gradient_signs(signs[:5])
+    assert (short.passed, short.mistake) == (False, "wrong_type")
+    assert "a to f, or a list in this order; got a list of 5." in repr(short)
+
+
 def test_hostile_signs_are_refused_in_words():
     assert check.gradient_signs(HostileObject()).mistake == "wrong_type"
     hostile = {**dict.fromkeys("abcdef", 1), "c": HostileObject()}
@@ -635,7 +714,7 @@ def test_a_passed_check_counts_as_progress(store):
     check.clip_fractions(wrong_answers("clip")["clip_fractions"]["percent"])
     assert progress.summary().rows == ()
     check.clip_fractions(right("clip_fractions"))
-    check.gradient_signs(right_answers("clip")["gradient_signs"]["words"])
+    check.gradient_signs(right_answers("clip")["gradient_signs"]["numbers"])
     ((lesson, *_, checks),) = progress.summary().rows
     assert (lesson, checks) == ("clip", 2)
 
@@ -702,7 +781,7 @@ def test_an_older_answer_is_put_aside_and_an_equal_one_is_not_written_twice(stor
 
 def test_nothing_is_kept_without_a_store_or_a_pass(store, monkeypatch, tmp_path):
     check.clip_fractions(wrong_answers("clip")["clip_fractions"]["percent"])
-    check.gradient_signs(right_answers("clip")["gradient_signs"]["words"])
+    check.gradient_signs(right_answers("clip")["gradient_signs"]["numbers"])
     assert not (store / "answers").exists()
     monkeypatch.delenv("PPO_LESSONS_HOME")
     monkeypatch.chdir(tmp_path)

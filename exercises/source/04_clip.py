@@ -22,7 +22,8 @@
 # the input that the check names.
 #
 # Stuck? Remove the `#` in front of a `hint` line and run the cell. Run it again for the next
-# hint; there are three. In a terminal, `./course check 04` checks all six.
+# hint; there are three. `./course check 04`, typed in a terminal in the folder of the course, checks
+# all six. A function that passes is kept in `my_work/answers/`.
 
 # %% tags=["nbval-ignore-output"]
 from ppo_lessons import check, hint, reveal, setup  # noqa: F401  hint waits in comments
@@ -76,8 +77,11 @@ check.clipped_surrogate(clipped_surrogate)
 # - `log_probs` are the log-probabilities of the actions now. The gradient flows through them.
 # - `log_probs_old` were written down while sampling. They are constants, and so are the
 #   `advantages`.
-# - All three have the same shape, whatever it is; the mean goes over every sample.
-# - Probabilities may be as small as e⁻⁸⁰⁰. The loss must still be a number.
+# - All three have the same shape, whatever it is; the mean goes over every sample, clipped or not.
+# - What comes back is a tensor without dimensions that has a gradient (not a float).
+# - Probabilities may be as small as e⁻⁸⁰⁰, which a float holds as 0. The loss must still be right,
+#   so take the difference of the logarithms first.
+# - The advantages are taken as they are. The training loop has normalised them before.
 #
 # This function has the signature that the training loop asks for: at the end of this page you
 # train with it. Write it without calling your answer to exercise 1, so that it can stand alone.
@@ -108,12 +112,14 @@ check.clipped_surrogate_loss(clipped_surrogate_loss)
 #
 # Logs of PPO show a "clip fraction". There are two of them, and they are often confused:
 #
-# - `fraction_outside`: the share of samples whose ratio has left the interval from 1 − ε to 1 + ε;
+# - `fraction_outside`: the share of samples whose ratio lies strictly outside the interval from
+#   1 − ε to 1 + ε, above or below;
 # - `fraction_zero_gradient`: the share of samples whose gradient the clip has taken away.
 #
-# Write a function that returns both, in this order. Python numbers or tensors, as you like. The
-# three inputs have the same shape, whatever it is. A sample whose advantage is 0 has no gradient
-# that the clip could take: it does not count in the second.
+# Write a function that returns both as a tuple, in this order. Each is a share of all samples, from
+# 0 to 1; Python numbers or tensors, as you like. The three inputs have the same shape, whatever it
+# is. A sample whose advantage is 0 has no gradient that the clip could take: in the second number
+# it is not one of those that are counted, and it is still one of all samples.
 
 # %%
 # answer: clip.clip_fractions
@@ -151,6 +157,9 @@ check.clip_fractions(clip_fractions)
 # | d | 1.3 | −1 |
 # | e | 0.7 | −1 |
 # | f | 0.9 | −1 |
+#
+# Write numbers, without quotation marks. The dict is given; a list of the six in the order from a
+# to f is accepted too.
 
 # %%
 # answer: clip.gradient_signs
@@ -167,11 +176,11 @@ check.gradient_signs(gradient_signs)
 #
 # *Difficulty 3 of 5, importance 4 of 5, 10 minutes.*
 #
-# A loss like this one has been published, and copied. Its author reasoned: for a good action take
-# the smaller term, for a bad one the larger, so that both are treated alike. It trains, more or
-# less. Find what is wrong, and mend that line. The rest is right.
+# You met this bug in the lesson; here it sits inside a whole loss. Mend it. One line is wrong, the
+# rest is right.
 #
-# A way to find it: give it one sample with ratio 1.5 and advantage −1, and look at the gradient.
+# To see it at work, give the loss one sample with ratio 1.5 and advantage −1, and look at the
+# gradient.
 
 # %%
 # answer: clip.mended_loss
@@ -201,14 +210,17 @@ check.mended_loss(mended_loss)
 #
 # Two changes to the clip are in use for language models.
 #
-# - **Asymmetric edges**: the interval goes from 1 − `epsilon_low` to 1 + `epsilon_high`. A wider
-#   upper side lets rare good tokens grow.
-# - **A floor (dual clip)**: a bad action whose ratio is large has an objective far below zero. For
-#   **negative** advantages only, the objective never falls below `bound` times the advantage.
-#   `bound` is a ratio above 1. Beyond it the sample has no gradient.
+# - **Asymmetric edges** (DAPO, Yu et al. 2025): the interval goes from 1 − `epsilon_low` to
+#   1 + `epsilon_high`. A wider upper side lets rare good tokens grow.
+# - **A floor** (dual clip, Ye et al. 2020): a bad action whose ratio is large has an objective far
+#   below zero. For **negative** advantages only, the objective never falls below `bound` times the
+#   advantage. Beyond the bound the sample has no gradient.
 #
-# Write the objective with both changes, one number per sample. Advantages are constants, and
-# `ratios` and `advantages` have the same shape, whatever it is.
+# `bound` is a ratio above 1. Usually it lies far above 1 + `epsilon_high`, but it may lie below: good
+# actions never feel it.
+#
+# Write the objective with both changes, one number per sample: first the clipped minimum, then the
+# floor. Advantages are constants, and `ratios` and `advantages` have the same shape, whatever it is.
 
 # %%
 # answer: clip.asymmetric_dual_clip
@@ -234,7 +246,9 @@ check.asymmetric_dual_clip(asymmetric_dual_clip)
 # ## Train with your own loss
 #
 # Once exercise 2 passes, put your function into the training loop. Everything else is the
-# package's; the line that decides how far each action is pushed is yours.
+# package's; the line that decides how far each action is pushed is yours. The task is CartPole: a
+# cart must keep a pole upright, and the return counts the steps until the pole falls. The cell runs
+# for a few seconds.
 
 # %% tags=["nbval-ignore-output"]
 parts = Parts(policy_loss=clipped_surrogate_loss)
@@ -243,7 +257,7 @@ first, last = history["episode_return"][0], history["episode_return"][-1]
 
 # %%
 assert last > 2 * first, "no progress: does exercise 2 pass?"
-print("your loss trains: the pole stands more than twice as long")
+print("your loss trains: CartPole's pole stands more than twice as long")
 
 # %% [markdown]
 # ## The solutions

@@ -100,6 +100,7 @@ SURROGATE_CASES = (
     surrogate_case(EDGES, "the lower edge", [0.8], [-1.0], EPSILON),
     surrogate_case(EDGES, "an advantage of 0", [1.5], [0.0], EPSILON),
     surrogate_case(EDGES, "a bad action far out", [50.0], [-1.0], EPSILON),
+    surrogate_case(EDGES, "a bad action that has all but gone", [0.1], [-1.0], EPSILON),
     surrogate_case(EDGES, "another ε", [1.4, 0.4], [1.0, -1.0], {"clip_epsilon": 0.5}),
     surrogate_case(EDGES, "no axis", 1.3, -2.0, EPSILON),
     surrogate_case(EDGES, "two axes", [[1.3, 0.6], [0.7, 1.05]], [[2, -2], [3, -3]], EPSILON),
@@ -141,6 +142,8 @@ LOSS_CASES = (
     loss_case(EDGES, "two samples, one clipped", [1.5, 0.9], [1.0, -2.0]),
     loss_case(EDGES, "the same two samples twice", [1.5, 0.9, 1.5, 0.9], [1.0, -2.0, 1.0, -2.0]),
     loss_case(EDGES, "both signs, both outside", [1.6, 1.6], [2.0, -1.0]),
+    loss_case(EDGES, "an advantage of 0", [1.1, 1.1], [1.0, 0.0]),
+    loss_case(EDGES, "a bad action that has all but gone", [0.1], [-1.0]),
     loss_case(EDGES, "another ε", [1.4, 0.4], [1.0, -1.0], 0.5),
     Case(
         stage=EDGES,
@@ -182,6 +185,7 @@ FRACTION_CASES = (
     loss_case(EDGES, "a ratio of 1.21", [1.21], [1.0]),
     loss_case(EDGES, "a ratio of 0.81", [0.81], [-1.0]),
     loss_case(EDGES, "an advantage of 0", [1.5, 0.5], [0.0, 0.0]),
+    loss_case(EDGES, "two of four are 0", [1.5, 1.1, 0.9, 1.4], [1.0, 0.0, 0.0, -1.0]),
     loss_case(EDGES, "another ε", [1.4, 1.7], [1.0, 1.0], 0.5),
     loss_case(EDGES, "one of two", [1.5, 1.1], [2.0, 2.0]),
     loss_case(EDGES, "one of four", [1.5, 1.1, 0.5, 1.0], [0.5, 2.0, 3.0, -1.0]),
@@ -198,6 +202,8 @@ FRACTION_CASES = (
 )
 DUAL = {"epsilon_low": 0.2, "epsilon_high": 0.3, "bound": 3.0}
 OTHER_DUAL = {"epsilon_low": 0.1, "epsilon_high": 0.4, "bound": 2.0}
+# The bound lies inside the interval: it stops bad actions there, and good ones go on.
+LOW_BOUND = {"epsilon_low": 0.2, "epsilon_high": 0.3, "bound": 1.1}
 DUAL_CASES = (
     surrogate_case(SMALLEST, "inside the interval", [1.1], [1.0], DUAL),
     surrogate_case(QUADRANTS, "a good action, inside the wider side", [1.25], [1.0], DUAL),
@@ -209,7 +215,11 @@ DUAL_CASES = (
     surrogate_case(EDGES, "a good action beyond the bound", [5.0], [1.0], DUAL),
     surrogate_case(EDGES, "an advantage of −2 beyond the bound", [4.0], [-2.0], DUAL),
     surrogate_case(EDGES, "a bad action at 0.75", [0.75], [-1.0], DUAL),
+    surrogate_case(EDGES, "a bad action that has all but gone", [0.1], [-1.0], DUAL),
     surrogate_case(EDGES, "an advantage of 0", [5.0], [0.0], DUAL),
+    surrogate_case(EDGES, "a good action above a low bound", [1.25], [1.0], LOW_BOUND),
+    surrogate_case(EDGES, "a bad action above a low bound", [1.25], [-1.0], LOW_BOUND),
+    surrogate_case(EDGES, "a low bound, far out", [2.0, 2.0], [1.0, -1.0], LOW_BOUND),
     surrogate_case(EDGES, "other edges", [1.35, 0.85, 2.5], [1.0, -1.0, -0.5], OTHER_DUAL),
     surrogate_case(EDGES, "two axes", [[1.5, 0.6], [0.7, 6.0]], [[2, -2], [3, -3]], DUAL),
     *(
@@ -224,6 +234,7 @@ DUAL_CASES = (
         for ratio in (0.5, 0.9, 1.1, 1.25, 1.5, 5.0)
         for sign in (1.0, -1.0)
     ),
+    surrogate_case(GRADIENTS, "a low bound", [1.25, 1.25], [1.0, -1.0], LOW_BOUND, gradients=True),
     surrogate_case(
         SEEDED,
         "12 samples",
@@ -307,8 +318,16 @@ NO_ADVANTAGE = (
 )
 ADVANTAGE_CLIPPED = "It clips the advantage. What is clipped is the ratio."
 NORMALISED = (
-    "It normalises the advantages. That happens before, once per minibatch; here they are taken "
-    "as they are."
+    "It normalises the advantages (one sample has no deviation: 0 or NaN comes out). That happens "
+    "before, once per minibatch; here they are taken as they are."
+)
+GOOD_OUTSIDE = (
+    "Good actions outside always get the upper edge, also below the lower one. There the plain "
+    "term is the smaller one: ratio 0.5 with advantage +1 gives 0.5."
+)
+ZEROS_LEFT_OUT = (
+    "Samples whose advantage is 0 are left out of the count that you divide by; where no other is "
+    "left, 0/0 is NaN. Divide by the number of all samples."
 )
 AVERAGE = (
     "It takes the average of the two terms: outside, half of the gradient is still there. Take the "
@@ -333,6 +352,8 @@ RULE_MISTAKES = {
     "one_sided_clip": ABOVE_ONLY,
     "lower_edge_only": BELOW_ONLY,
     "lower_edge_as_a_ceiling": CEILING,
+    "lower_edge_at_epsilon": "The lower edge is ε. It lies below 1 by ε: at 1 − ε.",
+    "upper_edge_for_good_actions_outside": GOOD_OUTSIDE,
     "lower_edge_is_a_quotient": "The lower edge is 1/(1 + ε). The interval is symmetric in the "
     "ratio: 1 − ε.",
     "upper_edge_for_both_signs": UPPER_FOR_BOTH,
@@ -363,6 +384,8 @@ RULE_MISTAKES = {
     "advantage_forgotten": NO_ADVANTAGE,
     "advantage_clipped": ADVANTAGE_CLIPPED,
     "advantages_normalised": NORMALISED,
+    "advantages_centred": "It subtracts the mean of the advantages: the only sample of a batch "
+    "gets advantage 0. Here they are taken as they are.",
     "average_of_the_terms": AVERAGE,
     "ratio_detached_in_the_clip": HALF_GRADIENT,
 }
@@ -381,6 +404,9 @@ LOSS_MISTAKES = RULE_MISTAKES | {
     "smallest_of_all_samples": "It takes the smallest number of the whole batch. Compare the two "
     "terms sample by sample, and take the mean of what is left.",
     "minimum_of_the_means": MEANS_FIRST,
+    "mean_over_the_unclipped": "Clipped samples are left out of the mean; where no other is left, "
+    "0/0 is NaN. They have no gradient and still count: the mean goes over every sample.",
+    "zero_advantages_left_out": ZEROS_LEFT_OUT,
     "means_multiplied": "It averages ratios and advantages apart and multiplies the means. Each "
     "sample has its own ratio and its own advantage: multiply first, average last.",
     "old_log_probs_with_gradient": "The numbers are right, and a gradient flows into the old "
@@ -398,8 +424,9 @@ LOSS_MISTAKES = RULE_MISTAKES | {
     "ratio near 1 only. Take exp of the difference.",
     "old_policy_forgotten": "It uses the new probability as the ratio. Divide by the old one: "
     "subtract log_probs_old before exp.",
-    "probabilities_divided": "It divides two probabilities. Small ones become 0, and 0/0 is NaN: "
-    "subtract the logarithms first, then take exp.",
+    "probabilities_divided": "It divides two probabilities. Small ones become 0, and 0/0 is NaN; "
+    "an added 1e-8 or nan_to_num hides that, and the ratio is lost. Subtract the logarithms first, "
+    "then take exp.",
     "difference_of_probabilities": "It subtracts two probabilities. The ratio is their quotient: "
     "exp(log_probs − log_probs_old).",
     "quotient_of_the_logarithms": "It divides the logarithms. The ratio is the exp of their "
@@ -422,14 +449,19 @@ FRACTION_MISTAKES = {
     "below_only": "It forgets the upper edge: a ratio above 1 + ε is outside too.",
     "counted_instead_of_averaged": "It counts samples. A fraction is the mean over all of them.",
     "inside_counted": "The first number is the share inside. Asked for is the share outside.",
+    "both_complements": "Both numbers are 1 minus what is asked for: the share inside, and the "
+    "share that keeps its gradient.",
+    "living_gradient_counted": "The second number is the share that keeps its gradient. Asked for "
+    "is the share whose gradient the clip has taken away.",
     "complement_for_the_second": "The second number is 1 minus the first. Asked for are those "
     "outside that have lost their gradient.",
     "order_of_the_two": "The two numbers are in the other order: outside first, then those "
     "without gradient.",
     "zero_advantage_counted": "It counts samples whose advantage is 0. They had no gradient that "
     "the clip could take away: compare with > and <.",
-    "share_of_those_outside": "The second number is divided by the samples outside. Divide both by "
-    "all samples.",
+    "share_of_those_outside": "The second number is divided by the samples outside (0/0 where none "
+    "is). Divide both by all samples.",
+    "zero_advantages_left_out": ZEROS_LEFT_OUT,
     "percent": "It gives percent. A fraction lies between 0 and 1.",
     "ratio_compared_with_epsilon": "It compares the ratio with ε. The edges are 1 − ε and 1 + ε.",
     "good_actions_only": "The second number counts good actions only. A bad action whose ratio "
@@ -453,8 +485,9 @@ FRACTION_MISTAKES = {
     "epsilon_ignored": EPSILON_IGNORED,
 }
 MENDED_MISTAKES = LOSS_MISTAKES | {
-    "maximum_for_bad_actions": "This is the loss as it was published. Put in ratio 1.5 and "
-    "advantage −1: which of the two terms should count, if the action is to become rare again?",
+    "maximum_for_bad_actions": "The line still does what it did: the larger term for bad actions. "
+    "Put in ratio 1.5 and advantage −1: which of the two terms should count, if the action is to "
+    "become rare again?",
     "condition_turned": "Now it is wrong for good actions and right for bad ones. The smaller term "
     "counts for both signs, so no condition is needed.",
     "one_sided_clip": "Bad actions are no longer clipped: below 1 − ε they are pushed down without "
@@ -492,12 +525,22 @@ DUAL_MISTAKES = {
     "edges_swapped": "The two widths are swapped: epsilon_low belongs to the lower edge.",
     "bound_missing": "The bound has no effect: a bad action at ratio 5 must give 3 times its "
     "advantage, not 5 times.",
+    "ratio_capped_at_the_bound": "The ratio is kept below the bound before the terms are compared. "
+    "The bound may lie below 1 + epsilon_high: good actions must not feel it, and for bad ones it "
+    "comes after the minimum.",
+    "floor_before_the_clip": "The floor is applied before the minimum, so a bound below "
+    "1 + epsilon_high does not hold. First the clipped minimum, then the floor.",
     "bound_for_good_actions_too": "The bound acts on good actions too: there the maximum makes "
     "their objective bound times advantage. It is for negative advantages only.",
     "minimum_with_the_bound": "You take the minimum with the bound. For a negative advantage the "
     "bound is a floor: take the maximum.",
     "edges_without_one": "The edges are epsilon_low and epsilon_high. The interval lies around 1: "
     "from 1 − epsilon_low to 1 + epsilon_high.",
+    "lower_edge_without_one": "The lower edge is epsilon_low. It lies below 1 by that much: at "
+    "1 − epsilon_low.",
+    "upper_edge_without_one": "The upper edge is epsilon_high. It lies above 1 by that much: at "
+    "1 + epsilon_high.",
+    "upper_edge_for_good_actions_outside": GOOD_OUTSIDE,
     "floor_at_the_advantage": "The floor is the advantage itself. It is bound times the advantage.",
     "bound_as_a_factor": "It multiplies the objective of bad actions by the bound. The bound is a "
     "floor: nothing changes above it.",
@@ -517,8 +560,9 @@ DUAL_MISTAKES = {
     "floor_turned_positive": "The floor is −bound times the advantage, which is positive for bad "
     "actions. It is bound times the advantage.",
     "floor_for_good_actions_only": "The condition is turned: the floor is for negative advantages.",
-    "minimum_of_the_clips": "Upper edge and bound are one edge here. They are two: the edge at "
-    "1 + epsilon_high is for good actions, the bound for bad ones.",
+    "clipped_for_bad_actions": "Bad actions always take the clipped term: they stop at "
+    "1 + epsilon_high, and a bound above that is not used. Take the smaller term for them too; "
+    "only then comes the floor, bound times advantage.",
 }
 
 # --- exercises -----------------------------------------------------------------------------

@@ -8,26 +8,16 @@ from typing import Any
 from ppo_lessons.checks.exercises import CALLABLE, SHAPE, CheckResult, SignsExercise, data_of
 from ppo_lessons.checks.words import GENERAL, kind_of
 
-_WORDS = {
-    "+": 1, "plus": 1, "positive": 1, "up": 1, "+1": 1, "1": 1,
-    "-": -1, "−": -1, "minus": -1, "negative": -1, "down": -1, "-1": -1, "−1": -1,
-    "0": 0, "zero": 0, "none": 0, "": None,
-}  # fmt: skip
-
 
 def sign_of(value: Any) -> int | None:
-    """Read a sign: a number, or one of the words for it.
+    """Read the sign of a number; text is none, whatever it says.
 
     Raises:
-        ValueError: if it is none.
+        ValueError: if it is no number.
     """
     if value is None:
         return None
-    if isinstance(value, str):
-        key = value.strip().lower()
-        if key in _WORDS:
-            return _WORDS[key]
-    elif not isinstance(value, bool):
+    if not issubclass(type(value), (str, bytes, bytearray, bool)):
         number = float(value)
         if not math.isnan(number):
             return (number > 0) - (number < 0)
@@ -51,7 +41,9 @@ def judge_signs(exercise: SignsExercise, answer: Any) -> CheckResult:
     try:
         given = by_letter(answer, letters)
     except BaseException:
-        words = f"expected a dict with the keys {', '.join(letters)}; got {kind_of(answer)}"
+        keys = f"{letters[0]} to {letters[-1]}"
+        words = f"expected a dict with the keys {keys}, or a list in this order; got "
+        words += kind_of(answer)
         return failed(SHAPE, "wrong_type", ("mistake", f"wrong_type. {words}."))
     if given is None or all(value is None for value in given.values()):
         return failed(CALLABLE, "not_written", ("next", GENERAL["not_written"]))
@@ -62,7 +54,9 @@ def judge_signs(exercise: SignsExercise, answer: Any) -> CheckResult:
         except BaseException:
             sign = None
         if sign is None:
-            words = f"case {letter} holds {kind_of(given[letter])}; expected 1, 0 or -1."
+            text = issubclass(type(given[letter]), (str, bytes, bytearray))
+            form = "the number 1, 0 or -1, without quotation marks" if text else "1, 0 or -1"
+            words = f"case {letter} holds {kind_of(given[letter])}; expected {form}."
             return failed(SHAPE, "wrong_type", ("mistake", f"wrong_type. {words}"))
         signs[letter] = sign
     return compare_signs(exercise, signs)

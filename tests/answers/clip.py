@@ -215,6 +215,52 @@ def advantages_normalised(ratios, advantages, *, clip_epsilon):
     return clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon)
 
 
+def normalised(*, unbiased, epsilon, if_several):
+    def function(ratios, advantages, *, clip_epsilon):
+        if not if_several or advantages.numel() > 1:
+            centred = advantages - advantages.mean()
+            # .std() warns where 0 is divided by 0
+            deviation = (centred.square().sum() / (advantages.numel() - unbiased)).sqrt()
+            advantages = centred / (deviation + epsilon)
+        return clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon)
+
+    return function
+
+
+WRONG["clipped_surrogate"] |= {
+    f"advantages_normalised#{name}": normalised(
+        unbiased=unbiased, epsilon=epsilon, if_several=if_several
+    )
+    for name, unbiased, epsilon, if_several in (
+        ("sample_deviation", True, 1e-8, False),
+        ("sample_deviation_if_several", True, 1e-8, True),
+        ("if_several", False, 1e-8, True),
+        ("nothing_added", False, 0.0, False),
+    )
+}
+
+
+@breaks("clipped_surrogate")
+def advantages_centred(ratios, advantages, *, clip_epsilon):
+    advantages = advantages - advantages.mean()
+    return clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon)
+
+
+@breaks("clipped_surrogate")
+def lower_edge_at_epsilon(ratios, advantages, *, clip_epsilon):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(clip_epsilon, 1 + clip_epsilon)
+    return torch.minimum(ratios * advantages, clipped * advantages)
+
+
+@breaks("clipped_surrogate")
+def upper_edge_for_good_actions_outside(ratios, advantages, *, clip_epsilon):
+    lower = clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon)
+    outside = (ratios - 1).abs() > clip_epsilon
+    edge = (1 + clip_epsilon) * advantages.detach()
+    return torch.where(outside & (advantages > 0), edge, lower)
+
+
 @breaks("clipped_surrogate")
 def average_of_the_terms(ratios, advantages, *, clip_epsilon):
     clipped = ratios.clamp(1 - clip_epsilon, 1 + clip_epsilon)
@@ -412,6 +458,53 @@ def probabilities_divided(log_probs, log_probs_old, advantages, *, clip_epsilon)
     return -clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon).mean()
 
 
+def _probabilities_guarded(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = log_probs.exp() / (log_probs_old.detach().exp() + 1e-8)
+    return -clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon).mean()
+
+
+WRONG["clipped_surrogate_loss"]["probabilities_divided#guarded"] = _probabilities_guarded
+
+
+def _nan_as_one(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = (log_probs.exp() / log_probs_old.detach().exp()).nan_to_num(nan=1.0)
+    return -clip.clipped_surrogate(ratios, advantages, clip_epsilon=clip_epsilon).mean()
+
+
+WRONG["clipped_surrogate_loss"]["probabilities_divided#nan_as_one"] = _nan_as_one
+
+
+def mean_of_some(chosen, *, at_least):
+    def loss(log_probs, log_probs_old, advantages, *, clip_epsilon):
+        plain, clipped = terms_of(log_probs, log_probs_old, advantages, clip_epsilon)
+        ratios = (log_probs - log_probs_old).exp().detach()
+        kept = chosen(ratios, advantages, plain, clipped, clip_epsilon)
+        return -(torch.minimum(plain, clipped) * kept).sum() / kept.sum().clamp(min=at_least)
+
+    return loss
+
+
+def inside(ratios, advantages, plain, clipped, epsilon):
+    return (ratios - 1).abs() <= epsilon
+
+
+def alive(ratios, advantages, plain, clipped, epsilon):
+    return plain <= clipped
+
+
+def not_zero(ratios, advantages, plain, clipped, epsilon):
+    return advantages != 0
+
+
+WRONG["clipped_surrogate_loss"] |= {
+    "mean_over_the_unclipped": mean_of_some(inside, at_least=0),
+    "mean_over_the_unclipped#at_least_one": mean_of_some(inside, at_least=1),
+    "mean_over_the_unclipped#alive": mean_of_some(alive, at_least=0),
+    "mean_over_the_unclipped#alive_at_least_one": mean_of_some(alive, at_least=1),
+    "zero_advantages_left_out": mean_of_some(not_zero, at_least=0),
+}
+
+
 @breaks("clipped_surrogate_loss")
 def quotient_of_the_logarithms(log_probs, log_probs_old, advantages, *, clip_epsilon):
     ratios = log_probs / log_probs_old.detach()
@@ -546,6 +639,59 @@ def below_only(log_probs, log_probs_old, advantages, *, clip_epsilon):
     return shares(below, below & (advantages < 0))
 
 
+def _first_above_only(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, _, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return shares(above, flat)
+
+
+def _first_below_only(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    _, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return shares(below, flat)
+
+
+WRONG["clip_fractions"]["above_only#first"] = _first_above_only
+WRONG["clip_fractions"]["below_only#first"] = _first_below_only
+
+
+@breaks("clip_fractions")
+def both_complements(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return shares(~(above | below), ~flat)
+
+
+@breaks("clip_fractions")
+def living_gradient_counted(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return shares(above | below, ~flat)
+
+
+def _living_and_not_zero(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    return shares(above | below, ~flat & (advantages != 0))
+
+
+WRONG["clip_fractions"]["living_gradient_counted#not_zero"] = _living_and_not_zero
+
+
+def shares_without_zeros(*, both, at_least):
+    def function(log_probs, log_probs_old, advantages, *, clip_epsilon):
+        above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+        outside, kept = above | below, advantages != 0
+        count = kept.sum().clamp(min=at_least)
+        first = (outside & kept).sum() / count if both else outside.double().mean()
+        return first, flat.sum() / count
+
+    return function
+
+
+WRONG["clip_fractions"] |= {
+    "zero_advantages_left_out": shares_without_zeros(both=False, at_least=0),
+    "zero_advantages_left_out#at_least_one": shares_without_zeros(both=False, at_least=1),
+    "zero_advantages_left_out#both": shares_without_zeros(both=True, at_least=0),
+    "zero_advantages_left_out#both_at_least_one": shares_without_zeros(both=True, at_least=1),
+}
+
+
 @breaks("clip_fractions")
 def counted_instead_of_averaged(log_probs, log_probs_old, advantages, *, clip_epsilon):
     above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
@@ -581,6 +727,15 @@ def share_of_those_outside(log_probs, log_probs_old, advantages, *, clip_epsilon
     above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
     outside = above | below
     return outside.double().mean(), flat.sum() / outside.sum().clamp(min=1)
+
+
+def _share_of_those_outside_or_nan(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    above, below, flat = sides(log_probs, log_probs_old, advantages, clip_epsilon)
+    outside = above | below
+    return outside.double().mean(), flat.sum() / outside.sum()
+
+
+WRONG["clip_fractions"]["share_of_those_outside#or_nan"] = _share_of_those_outside_or_nan
 
 
 @breaks("clip_fractions")
@@ -681,10 +836,8 @@ SIGNS = (1, 0, 1, -1, 0, -1)
 RIGHT["gradient_signs"] = {
     "numbers": dict(zip(LETTERS, SIGNS, strict=True)),
     "floats_in_a_list": [float(sign) for sign in SIGNS],
-    "words": dict(zip(LETTERS, ("+", "0", "+", "-", "0", "-"), strict=True)),
-    "other_words": dict(
-        zip("ABCDEF", ("positive", "zero", "Positive", "minus", "none", "−1"), strict=True)
-    ),
+    "a_list": list(SIGNS),
+    "capital_letters": dict(zip("ABCDEF", SIGNS, strict=True)),
     "a_tensor": torch.tensor(SIGNS),
     "slopes": (1.0, 0.0, 1.0, -1.0, 0.0, np.float64(-1)),
 }
@@ -876,9 +1029,65 @@ def floor_for_good_actions_only(ratios, advantages, *, epsilon_low, epsilon_high
     return torch.where(advantages > 0, torch.maximum(lower, bound * advantages), lower)
 
 
+def _dual_clipped_for_bad(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(1 - epsilon_low, 1 + epsilon_high) * advantages
+    return torch.where(advantages < 0, clipped, torch.minimum(ratios * advantages, clipped))
+
+
+def _dual_clipped_for_bad_then_floor(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(1 - epsilon_low, 1 + epsilon_high) * advantages
+    floored = torch.maximum(clipped, bound * advantages)
+    return torch.where(advantages < 0, floored, torch.minimum(ratios * advantages, clipped))
+
+
+WRONG["asymmetric_dual_clip"]["clipped_for_bad_actions"] = _dual_clipped_for_bad
+WRONG["asymmetric_dual_clip"]["clipped_for_bad_actions#floor"] = _dual_clipped_for_bad_then_floor
+
+
 @breaks("asymmetric_dual_clip")
-def minimum_of_the_clips(ratios, advantages, *, epsilon_low, epsilon_high, bound):
-    return dual(ratios, advantages.detach(), epsilon_low, epsilon_high, 1 + epsilon_high)
+def ratio_capped_at_the_bound(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages, capped = advantages.detach(), ratios.clamp(max=bound)
+    clipped = capped.clamp(1 - epsilon_low, 1 + epsilon_high)
+    return torch.minimum(capped * advantages, clipped * advantages)
+
+
+def _capped_in_the_plain_term(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    clipped = ratios.clamp(1 - epsilon_low, 1 + epsilon_high)
+    return torch.minimum(ratios.clamp(max=bound) * advantages, clipped * advantages)
+
+
+WRONG["asymmetric_dual_clip"]["ratio_capped_at_the_bound#plain"] = _capped_in_the_plain_term
+
+
+@breaks("asymmetric_dual_clip")
+def floor_before_the_clip(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    floored = torch.maximum(ratios * advantages, bound * advantages)
+    plain = torch.where(advantages < 0, floored, ratios * advantages)
+    return torch.minimum(plain, ratios.clamp(1 - epsilon_low, 1 + epsilon_high) * advantages)
+
+
+@breaks("asymmetric_dual_clip")
+def lower_edge_without_one(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return dual(ratios, advantages.detach(), 1 - epsilon_low, epsilon_high, bound)
+
+
+@breaks("asymmetric_dual_clip")
+def upper_edge_without_one(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    return dual(ratios, advantages.detach(), epsilon_low, epsilon_high - 1, bound)
+
+
+def _dual_upper_for_good_outside(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    advantages = advantages.detach()
+    lower = dual(ratios, advantages, epsilon_low, epsilon_high, bound)
+    outside = (ratios < 1 - epsilon_low) | (ratios > 1 + epsilon_high)
+    return torch.where(outside & (advantages > 0), (1 + epsilon_high) * advantages, lower)
+
+
+WRONG["asymmetric_dual_clip"]["upper_edge_for_good_actions_outside"] = _dual_upper_for_good_outside
 
 
 def _bound_for_both_beyond(ratios, advantages, *, epsilon_low, epsilon_high, bound):
