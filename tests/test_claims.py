@@ -51,6 +51,7 @@ def test_a_claim_is_a_sentence(sentence):
         claim(*RIGHT, True, control=(sentence, False))
 
 
+@pytest.mark.messages
 def test_a_control_is_another_sentence_with_its_condition():
     with pytest.raises(ValueError, match="is the sentence itself"):
         claim(*RIGHT, True, control=(RIGHT[1], False))

@@ -233,10 +233,10 @@ def test_a_run_without_a_finished_episode_ends_well(folder, capsys):
 
 @pytest.mark.messages
 def test_a_folder_that_cannot_be_made_is_refused_in_words(folder, capsys):
-    (folder / "afile").write_text("mine", encoding="utf-8")
-    assert cli.main(["train", *SMALL, "--run-dir", "afile/run"]) == 2
-    assert "afile" in capsys.readouterr().err
-    assert (folder / "afile").read_text(encoding="utf-8") == "mine"
+    (folder / "in_the_way").write_text("mine", encoding="utf-8")
+    assert cli.main(["train", *SMALL, "--run-dir", "in_the_way/run"]) == 2
+    assert "in_the_way" in capsys.readouterr().err
+    assert (folder / "in_the_way").read_text(encoding="utf-8") == "mine"
 
 
 def test_ctrl_c_before_training_leaves_no_traceback_and_no_folder(folder, capsys, monkeypatch):

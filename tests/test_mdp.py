@@ -681,6 +681,6 @@ def test_the_surrogate_touches_j_at_the_old_policy(seed):
 
 
 def test_an_action_that_the_old_policy_never_takes_has_no_weight():
-    mdp, old, new = bandit([1, 2]), float64([1, 0]), float64([0.5, 0.5])
+    mdp, old, new = bandit([1.0, 2.0]), float64([1, 0]), float64([0.5, 0.5])
     # only action 0 counts: 1·(0.5·0), since V = 1 under the old policy and so A = 0
     assert expected_surrogate(mdp, new, old, times, gamma=1.0).item() == 0

@@ -47,7 +47,7 @@ def style() -> Iterator[None]:
         yield
 
 
-def figure(width: float, height: float) -> Figure:
+def figure(width: int | float, height: int | float) -> Figure:
     """Make an empty figure whose labels never overlap.
 
     Args:
