@@ -190,9 +190,9 @@ def test_run_all_drag_scroll_away_save_with_the_keyboard_and_reload(browser, lab
     with Lab(browser, lab, "whole", [STATE]) as seen:
         seen.command("notebook:run-all-cells")
         # JupyterLab jumps to the last cell, and runs the first one when it is drawn again.
-        scroll(seen, 0)
-        seen.page.locator(".ppo-sample").first.wait_for(timeout=60_000)
+        wait_for(lambda: scroll(seen, 0) or seen.page.locator(".ppo-sample").count(), seconds=60)
         seen.idle()
+        scroll(seen, 0)
         drawn = [ratio for _, ratio in bench.drag(seen.page, bench.fifty(), index=2)]
         assert len(set(drawn)) == bench.POSITIONS
         last = seen.shown()
