@@ -190,7 +190,11 @@ def test_run_all_drag_scroll_away_save_with_the_keyboard_and_reload(browser, lab
     with Lab(browser, lab, "whole", [STATE]) as seen:
         seen.command("notebook:run-all-cells")
         # JupyterLab jumps to the last cell, and runs the first one when it is drawn again.
-        wait_for(lambda: scroll(seen, 0) or seen.page.locator(".ppo-sample").count(), seconds=60)
+        for _ in range(15):
+            seen.page.wait_for_timeout(2000)  # let the jump end
+            scroll(seen, 0)
+            if seen.page.locator(".ppo-sample").count():
+                break
         seen.idle()
         scroll(seen, 0)
         drawn = [ratio for _, ratio in bench.drag(seen.page, bench.fifty(), index=2)]
