@@ -81,6 +81,9 @@ class Visit:
     def status(self):
         return self.page.get_by_role("status").inner_text()
 
+    def wait_for_address(self, name):
+        self.page.wait_for_function("name => location.hash === `#${name}`", arg=name)
+
     def ratios(self):
         return self.page.eval_on_selector_all(
             ".ppo-sample", "nodes => nodes.map(node => node.getAttribute('aria-valuenow'))"
@@ -294,6 +297,25 @@ def test_a_guess_is_put_beside_the_answer(visit):
         assert seen.kinds().count("silent") == 4
         seen.button("Guess again").click()
         assert set(seen.kinds()) == {"hidden"}
+        assert seen.page.get_by_role("spinbutton").input_value() == ""
+
+
+def test_the_next_state_keeps_what_stands_in_the_box(visit):
+    with visit() as seen:
+        seen.page.get_by_role("spinbutton").fill("17")
+        seen.page.keyboard.press("PageDown")
+        assert seen.page.get_by_text("You said 17; 20 of 24 still push.").is_visible()
+
+
+@pytest.mark.parametrize("number", ["99", "-3", "2.5"])
+def test_a_number_that_cannot_be_is_not_taken(visit, number):
+    with visit() as seen:
+        seen.page.get_by_role("spinbutton").fill(number)
+        seen.button("Reveal").click()
+        assert seen.status() == "Give a whole number between 0 and 24."
+        assert set(seen.kinds()) == {"hidden"}
+        seen.page.keyboard.press("PageDown")
+        assert seen.page.get_by_text("You said").count() == 0
 
 
 # --- the ways out ----------------------------------------------------------------------------
@@ -302,6 +324,7 @@ def test_a_guess_is_put_beside_the_answer(visit):
 def test_momentum_plays_to_its_end(visit):
     with visit(reduced_motion="no-preference") as seen:
         seen.button("Momentum").click()
+        seen.button("Play").click()
         seen.page.get_by_text("Step 40: probability 0.336, ratio 1.682, gradient 0.").wait_for()
         seen.page.get_by_role("slider", name="step").fill("3")
         assert "gradient 1.2" in seen.status()
@@ -310,6 +333,7 @@ def test_momentum_plays_to_its_end(visit):
 def test_who_wants_no_motion_sees_the_end_at_once(visit):
     with visit(reduced_motion="reduce") as seen:
         seen.button("Momentum").click()
+        seen.button("Play").click()
         assert seen.status().startswith("Step 40:")
         seen.button("One big step").click()
         assert "ratio 2.766" in seen.status()
@@ -332,11 +356,53 @@ def test_a_clicker_steps_through_the_states(visit):
         names = list(ClipRegion.STATES)
         for name in names[1:]:
             seen.page.keyboard.press("PageDown")
-            assert seen.page.url.endswith(f"#{name}")
+            seen.wait_for_address(name)
         seen.page.keyboard.press("PageDown")  # stays at the end
-        assert seen.page.url.endswith(f"#{names[-1]}")
+        seen.wait_for_address(names[-1])
         seen.page.keyboard.press("PageUp")
-        assert seen.page.url.endswith(f"#{names[-2]}")
+        seen.wait_for_address(names[-2])
+
+
+def test_arrows_step_unless_a_control_moves_with_them(visit):
+    with visit() as seen:
+        seen.page.keyboard.press("ArrowRight")
+        seen.wait_for_address("samples")
+        seen.page.get_by_role("slider", name="clip_epsilon ε").focus()
+        seen.page.keyboard.press("ArrowRight")
+        assert seen.status() == repr(ClipRegion(clip_epsilon=0.21))
+        seen.button("Next state").focus()
+        seen.page.keyboard.press("ArrowLeft")
+        seen.wait_for_address("guess")
+
+
+def test_a_view_button_opens_the_first_state_of_its_view(visit):
+    with visit() as seen:
+        seen.button("Momentum").click()
+        assert seen.page.get_by_text("6 of 8").is_visible()
+        assert seen.status().startswith("Step 4:")
+        seen.page.keyboard.press("PageDown")
+        seen.wait_for_address("momentum")
+        seen.button("Samples").click()
+        assert seen.page.get_by_text("1 of 8").is_visible()
+        assert set(seen.kinds()) == {"hidden"}
+
+
+@pytest.mark.parametrize("wrong", ["nothing", "%E0%A4%A", "?"])
+def test_an_unknown_address_becomes_that_of_what_is_shown(visit, wrong):
+    with visit(state=wrong) as seen:
+        seen.wait_for_address("guess")
+
+
+def test_large_text_stays_in_the_address(visit):
+    with visit(state="momentum?large") as seen:
+        assert seen.status().startswith("Step 40:")
+        assert seen.page.locator(".ppo-large").count() == 1
+        seen.page.keyboard.press("PageDown")
+        seen.wait_for_address("unsampled?large")
+        seen.page.reload()
+        assert seen.page.locator(".ppo-large").count() == 1
+        seen.button("Large text").click()
+        seen.wait_for_address("unsampled")
 
 
 def test_a_changed_address_changes_the_state(visit):

@@ -46,6 +46,11 @@ function fixed(value, digits) {
   return /^-0\.?0*$/.test(text) ? text.slice(1) : text;
 }
 
+// For reading, not for coordinates: with a true minus.
+function written(value, digits) {
+  return fixed(value, digits).replace("-", "−");
+}
+
 function clamp(value, low, high) {
   return Math.min(Math.max(value, low), high);
 }
@@ -87,7 +92,7 @@ function makeStore(model) {
 
 // --- the frame around each widget: title, tools, body, one live region
 
-function makeShell({ model, el, page, mark = "title" }) {
+function makeShell({ model, el, page, mark = "title", kept = [] }) {
   const words = WORDS[model.get("language")] ?? WORDS.en;
   const store = makeStore(model);
   const endings = [() => store.dispose()];
@@ -126,11 +131,16 @@ function makeShell({ model, el, page, mark = "title" }) {
     let at = 0;
     const where = make("span", { class: "ppo-where" });
     const go = (to) => {
+      root.dispatchEvent(new CustomEvent("ppo-leave"));
       at = clamp(to, 0, STATES.length - 1);
-      store.set(STATES[at].patch);
+      const patch = { ...STATES[at].patch };
+      for (const name of kept) delete patch[name];
+      store.set(patch);
       show();
-      root.dispatchEvent(new CustomEvent("ppo-state", { detail: STATES[at].name }));
+      announce();
     };
+    const announce = () => root.dispatchEvent(new CustomEvent("ppo-state",
+      { detail: { name: STATES[at].name, large: store.get("large") } }));
     const show = () => {
       const { name } = STATES[at];
       const title = words[`state_${name}`];
@@ -146,15 +156,20 @@ function makeShell({ model, el, page, mark = "title" }) {
     if (STATES.length > 0) show();
     return {
       node,
+      announce,
       by: (change) => go(at + change),
       open(name) {
         const found = STATES.findIndex((state) => state.name === name);
         if (found >= 0) go(found);
+        else announce(); // the address becomes that of what is shown
       },
     };
   }
 
-  listen(root, "ppo-open", (event) => steps.open(event.detail));
+  listen(root, "ppo-open", ({ detail }) => {
+    if (detail.large) store.set({ large: true });
+    steps.open(detail.name);
+  });
 
   const stepping = () => STATES.length > 1 && (page || document.fullscreenElement === root);
   const lookChanged = () => {
@@ -168,6 +183,7 @@ function makeShell({ model, el, page, mark = "title" }) {
     write(failure, reason ? say(words, "failed", { reason }) : "");
   };
   store.on(["large", "error"], lookChanged);
+  if (STATES.length > 1) store.on(["large"], steps.announce);
   listen(document, "fullscreenchange", lookChanged);
   lookChanged();
 
@@ -177,16 +193,20 @@ function makeShell({ model, el, page, mark = "title" }) {
     if (event.key === "Escape") root.ownerDocument.activeElement?.blur();
     else if (PLAIN_KEYS.has(event.key) || event.key.length === 1) event.stopPropagation();
   });
+  // Before the controls hear it; arrows belong to a control that moves with them.
   listen(page ? document : root, "keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || !stepping()) return;
-    if (event.key !== "PageDown" && event.key !== "PageUp") return;
-    steps.by(event.key === "PageDown" ? 1 : -1);
+    const change = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!change) return;
+    if (event.key.startsWith("Arrow") && event.target.closest?.("input, select, .ppo-sample")) return;
+    steps.by(change);
     event.preventDefault();
     event.stopPropagation();
-  });
+  }, true);
 
   const dispose = () => endings.splice(0).reverse().forEach((end) => end());
-  return { root, tools, body, status, words, store, listen, button, steps, endings, dispose };
+  return { root, tools, body, status, words, store, listen, button, steps, stepping, endings,
+    dispose };
 }
 
 function calm() {

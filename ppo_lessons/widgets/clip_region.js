@@ -115,7 +115,7 @@ function makeSample(shell, plot, index) {
       put(node, {
         transform: `translate(${fixed(x, 2)},${fixed(y, 2)})`,
         "aria-label": say(words, "sample", { number: index + 1,
-          advantage: fixed(store.get("advantages")[index], 1).replace(".0", "") }),
+          advantage: written(store.get("advantages")[index], 1).replace(".0", "") }),
         "aria-valuenow": ratio,
         "aria-valuetext": say(words, { hidden: "sample_hidden", push: "sample_pushes",
           silent: "sample_silent" }[kind], { ratio: fixed(ratio, 3) }),
@@ -165,9 +165,13 @@ function roving(samples) {
 // --- the whole
 
 function render({ model, el, page = false }) {
-  const shell = makeShell({ model, el, page, mark: "question" });
+  const shell = makeShell({ model, el, page, mark: "question", kept: ["guess"] });
   const { store, words, body, status, button, listen } = shell;
   const choices = VIEWS.map((view) => button(`view_${view}`, () => {
+    // With the counter in sight, the view goes where the counter says.
+    if (shell.stepping()) {
+      return shell.steps.open(STATES.find((state) => state.patch.view === view).name);
+    }
     if (view === "samples") return store.set({ view });
     store.set({ view, step: 0 });
     play();
@@ -183,14 +187,29 @@ function render({ model, el, page = false }) {
   const guessText = make("span");
   const guessRow = make("div", { class: "ppo-row" }, make("label", {}, guessText, guess),
     button("reveal", () => {
-      const said = guess.value === "" ? null : Math.round(Number(guess.value));
-      store.set({ guess: said, revealed: true });
+      if (said() === undefined) {
+        return write(status, say(words, "guess_range", { total: store.get("ratios").length }));
+      }
+      store.set({ guess: said(), revealed: true });
     }, { class: "ppo-main" }));
+  // null while the box is empty, undefined if no such number of samples can push
+  const said = () => {
+    if (guess.value === "") return guess.validity.badInput ? undefined : null;
+    const number = Number(guess.value);
+    const known = Number.isInteger(number) && number >= 0 && number <= store.get("ratios").length;
+    return known ? number : undefined;
+  };
+  listen(shell.root, "ppo-leave", () => {
+    if (!guessRow.hidden && typeof said() === "number") store.set({ guess: said() });
+  });
   listen(guess, "keydown", (event) => {
     if (event.key === "Enter") guessRow.querySelector("button").click();
   });
   const guessed = make("span");
-  const again = button("guess_again", () => store.set({ revealed: false }));
+  const again = button("guess_again", () => {
+    guess.value = "";
+    store.set({ guess: null, revealed: false });
+  });
   const guessedRow = make("div", { class: "ppo-row" }, guessed, again);
 
   const stepInput = make("input", { type: "range", min: 0, step: 1 });
@@ -294,9 +313,9 @@ function render({ model, el, page = false }) {
       say(words, "count", { count, total, fraction: fixed(fraction, 3) });
     write(outside, revealed ? share(sums.outside, sums.fractionOutside) : words.hidden);
     write(silent, revealed ? share(sums.silent, sums.fractionZeroGradient) : words.hidden);
-    write(objective, fixed(sums.meanObjective, 4));
+    write(objective, written(sums.meanObjective, 4));
     const values = { ...sums, epsilon: fixed(e, 2), low: fixed(1 - e, 2), high: fixed(1 + e, 2),
-      back: sums.outside - sums.silent, objective: fixed(sums.meanObjective, 4) };
+      back: sums.outside - sums.silent, objective: written(sums.meanObjective, 4) };
     write(status, say(words, revealed ? "sentence" : "sentence_hidden", values));
   }
 

@@ -256,7 +256,7 @@ class ClipRegion(Widget):
             silent=silent,
             back=outside - silent,
             pushing=pushing,
-            objective=f"{self.mean_objective:.4f}",
+            objective=f"{self.mean_objective:.4f}".replace("-", "−"),
         )
 
     def _unsampled_sentence(self) -> str:

@@ -33,6 +33,7 @@ WORDS: dict[str, dict[str, Words]] = {
             "formula": "L = mean of min( ratio·Â, clip(ratio, 1 − ε, 1 + ε)·Â )",
             "guess": "How many of the {total} samples still push?",
             "reveal": "Reveal",
+            "guess_range": "Give a whole number between 0 and {total}.",
             "guess_again": "Guess again",
             "guessed": "You said {guess}; {pushing} of {total} still push.",
             "guessed_nothing": "{pushing} of {total} still push.",
@@ -127,8 +128,10 @@ WORDS: dict[str, dict[str, Words]] = {
         },
         "html": {
             "index_title": "PPO lessons: widgets",
-            "index_intro": "Each page is one file, works without a network, and steps through "
-            "its states with Page Up and Page Down. Add #name to an address to open a state.",
+            "index_intro": "Each page is one file and works without a network. A page with named "
+            "states steps through them with Page Up and Page Down or the arrow keys; pages of "
+            "questions scroll. Add #name to an address to open a state, #name?large for large "
+            "text.",
             "lesson": "Lesson {number}: {title}",
             "quiz_page": "Questions",
             "states": "states",

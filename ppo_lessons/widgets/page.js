@@ -20,9 +20,12 @@ const place = document.getElementById(PLACE);
 render({ model: staticModel(TRAITS), el: place, page: true });
 if (STATES.length > 1) {
   const root = place.firstElementChild;
-  const open = () => root.dispatchEvent(
-    new CustomEvent("ppo-open", { detail: decodeURIComponent(location.hash.slice(1)) }));
-  root.addEventListener("ppo-state", (event) => history.replaceState(null, "", `#${event.detail}`));
+  const open = () => { // the address ends in #name or #name?large
+    const [name, look] = location.hash.slice(1).split("?");
+    root.dispatchEvent(new CustomEvent("ppo-open", { detail: { name, large: look === "large" } }));
+  };
+  root.addEventListener("ppo-state", ({ detail: { name, large } }) =>
+    history.replaceState(null, "", `#${name}${large ? "?large" : ""}`));
   addEventListener("hashchange", open);
   if (location.hash) open();
 }
