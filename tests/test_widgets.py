@@ -12,6 +12,7 @@ import subprocess
 import sys
 import weakref
 from html.parser import HTMLParser
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from jupyter_client.manager import start_new_kernel
 
 from ppo_lessons import LESSONS, cli, compare, progress
 from ppo_lessons.clip import clip_fractions, clipped_surrogate
+from ppo_lessons.figures.clip_region import TITLES
 from ppo_lessons.widgets import ClipRegion, Predict, Quiz, find_widget
 from ppo_lessons.widgets.clip_region import ADVANTAGES, RATIOS, pushes, ways_out
 from ppo_lessons.widgets.html import write_pages
@@ -83,6 +85,7 @@ def test_the_two_fractions_of_the_first_picture_were_counted_by_hand():
     assert shown.fraction_outside == pytest.approx((len(above) + len(below)) / 24)
     assert shown.fraction_zero_gradient == pytest.approx(len(silent) / 24)
     assert (len(above), len(below), len(silent)) == (7, 6, 4)
+    assert "4 of these no longer push. 20 of 24 still push, 9 of them back." in repr(shown)
 
 
 @given(st.integers(0, 10**6), st.integers(5, 50))
@@ -109,6 +112,17 @@ def test_the_reader_recomputes_the_numbers_in_single_precision():
     assert objective.item() == pytest.approx(shown.mean_objective, rel=1e-5)
     fractions = shown.fraction_outside, shown.fraction_zero_gradient
     assert [each.item() for each in both] == pytest.approx(fractions)
+
+
+def test_samples_are_told_apart_from_the_back_of_a_hall():
+    ordered = sorted(RATIOS)
+    assert min(b - a for a, b in pairwise(ordered)) > 0.0199
+    assert min(abs(ratio - edge) for ratio in RATIOS for edge in (0.8, 1.2)) > 0.0299
+
+
+def test_picture_and_page_have_the_same_headings():
+    words = WORDS["en"]["clip_region"]
+    assert [title.lower() for title in TITLES.values()] == [words["better"], words["worse"]]
 
 
 def test_no_sample_lies_where_rounding_decides():

@@ -188,7 +188,7 @@ def test_a_sample_past_the_edge_becomes_a_cross_and_the_sentence_changes(visit):
 def test_where_samples_overlap_the_nearest_one_follows(visit):
     with visit(state="samples") as seen:
         before = seen.ratios()
-        bench.drag(seen.page, [1.9], index=5)  # 1.015, between 0.985 and 1.035
+        bench.drag(seen.page, [1.9], index=5)  # 1.005, between 0.965 and 1.035
         pairs = zip(before, seen.ratios(), strict=True)
         assert [index for index, (was, now) in enumerate(pairs) if was != now] == [5]
 
@@ -295,6 +295,7 @@ def test_a_guess_is_put_beside_the_answer(visit):
         seen.page.keyboard.press("Enter")
         assert seen.page.get_by_text("You said 17; 20 of 24 still push.").is_visible()
         assert seen.kinds().count("silent") == 4
+        assert seen.kinds().count("back") == 9
         seen.button("Guess again").click()
         assert set(seen.kinds()) == {"hidden"}
         assert seen.page.get_by_role("spinbutton").input_value() == ""
@@ -455,7 +456,7 @@ def test_keys_move_a_sample_and_choose_another(visit):
             seen.page.keyboard.press(key)
         assert seen.ratios()[0] == "1.145"
         seen.page.keyboard.press("ArrowUp")
-        assert seen.focused() == "Sample 9, advantage 1"  # 1.175 is the next larger ratio
+        assert seen.focused() == "Sample 9, advantage 1"  # 1.165 is the next larger ratio
         seen.page.keyboard.press("ArrowDown")
         assert seen.focused() == "Sample 1, advantage 1"
 
@@ -528,6 +529,7 @@ def test_a_reader_hears_ratio_and_fate_of_a_sample_and_no_tick_of_an_axis(visit)
         assert sliders.count("Sample 3, advantage 1") == 1
         assert len(sliders) == 24 + 1
         assert value_texts(seen)[2] == "ratio 1.485, no gradient"
+        assert value_texts(seen)[3] == "ratio 0.755, pushes back"
         assert ("group", "Samples with advantage above 0") in nodes
         assert not {"0.5", "1.5", "−1.5", "1 ± ε"} & {words for _, words in nodes}
 
@@ -623,6 +625,17 @@ def test_in_every_picture_no_label_is_cut_or_covered(visit, tmp_path, state, loo
         seen.page.screenshot(path=folder / f"{state}_{look}.png", full_page=True)
 
 
+@pytest.mark.parametrize("size", [(1280, 720), (1600, 900)])
+@pytest.mark.parametrize("state", ClipRegion.STATES)
+def test_large_text_fits_a_projector_and_leaves_room_for_the_plot(visit, state, size):
+    width, height = size
+    look = {"viewport": {"width": width, "height": height}}
+    with visit(state=f"{state}?large", **look) as seen:
+        assert seen.page.evaluate("document.documentElement.scrollHeight") <= height
+        panel = seen.page.locator(".ppo-panels svg").first.bounding_box()
+        assert panel["height"] > 0.5 * height
+
+
 CONTRAST = """() => {
   const channel = (c) => (c <= 10 ? c / 3294.6 : ((c / 255 + 0.055) / 1.055) ** 2.4);
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
@@ -669,7 +682,7 @@ def test_without_colours_shapes_still_tell_the_samples_apart(visit):
         for kind, shape in shapes:
             by_kind.setdefault(kind, set()).add(shape)
         assert all(len(each) == 1 for each in by_kind.values())
-        assert len(set().union(*by_kind.values())) == len(by_kind) == 2
+        assert len(set().union(*by_kind.values())) == len(by_kind) == 3
 
 
 def test_the_theme_of_the_notebook_comes_first(visit):

@@ -20,7 +20,7 @@ from ppo_lessons.figures.style import (
     style,
 )
 
-TITLES = {1: "Advantage above 0: flat to the right", -1: "Advantage below 0: flat to the left"}
+TITLES = {1: "Better than expected: flat to the right", -1: "Worse than expected: flat to the left"}
 
 
 def clip_region_figure(
@@ -41,20 +41,26 @@ def clip_region_figure(
         largest_ratio: where the horizontal axis ends.
 
     Returns:
-        Two panels: circles push, crosses have no gradient.
+        Two panels: circles push, triangles outside the band push back, crosses have no gradient.
     """
     samples = np.array([ratios, objectives], dtype=float)
     pushing = np.array(pushes, dtype=bool)
+    outside = np.abs(samples[0] - 1) > clip_epsilon
     with style():
         picture = figure(9, 3.6)
         for axes, sign in zip(picture.subplots(1, 2), (1, -1), strict=True):
             chosen = np.sign(samples[1]) == sign
             _curves(axes, sign, clip_epsilon, largest_ratio)
             color = BETTER if sign > 0 else WORSE
-            axes.plot(*samples[:, chosen & pushing], "o", color=color, mec=INK, label="pushes")
+            inside, back = chosen & pushing & ~outside, chosen & pushing & outside
+            axes.plot(*samples[:, inside], "o", color=color, mec=INK, label="pushes")
+            towards = ">" if sign > 0 else "<"
+            axes.plot(
+                *samples[:, back], towards, ms=8, color=color, mec=INK, label="outside, pushes back"
+            )
             axes.plot(*samples[:, chosen & ~pushing], "x", color=INK, mew=2.2, label="no gradient")
-            axes.set(title=TITLES[sign], xlabel="ratio π / π_old (1)")
-            axes.set_ylabel("objective / |advantage|")
+            axes.set(title=TITLES[sign], xlabel="ratio π / π_old")
+            axes.set_ylabel("L_clip / |advantage|")
             axes.legend(loc="upper left" if sign > 0 else "lower left", fontsize=8)
         return picture
 
@@ -69,7 +75,7 @@ def _curves(axes: Axes, sign: int, clip_epsilon: float, largest_ratio: float) ->
     axes.plot(
         [0, largest_ratio], [0, sign * largest_ratio], "--", color=OLD_POLICY, label="ratio·Â"
     )
-    axes.plot(edges, flat, color=color, label="L")
+    axes.plot(edges, flat, color=color, label="L_clip")
     axes.set_xlim(0, largest_ratio)
     axes.set_ylim(*sorted((0, sign * largest_ratio)))
 
@@ -98,7 +104,7 @@ def path_figure(
         axes.plot(steps[pushing], path[pushing], "o", color=NEW_POLICY, mec=INK, label="pushes")
         axes.plot(steps[~pushing], path[~pushing], "x", color=INK, mew=1.8, label="no gradient")
         axes.plot(step, path[step], "s", ms=13, mfc="none", mec=INK, label=f"step {step}")
-        axes.set(title=title, xlabel="optimiser steps", ylabel="ratio π / π_old (1)")
+        axes.set(title=title, xlabel="optimiser steps", ylabel="ratio π / π_old")
         axes.legend(loc="center right", fontsize=8)
         return picture
 
@@ -125,6 +131,6 @@ def unsampled_figure(
         axes.plot(rare, fractions, "--", color=OLD_POLICY, label="fraction_outside of the batch")
         axes.plot(rare[step], kl[step], "s", ms=13, mfc="none", mec=INK)
         axes.set(title=title, xlabel="probability of the action that was not drawn")
-        axes.set_ylabel("KL (nats), fraction (1)")
+        axes.set_ylabel("KL (nats), fraction")
         axes.legend(loc="upper left", fontsize=8)
         return picture

@@ -218,7 +218,7 @@ function calm() {
 const PANEL = { width: 520, height: 350 };
 
 function axes(svg, { x, y, xTicks, yTicks, xLabel, yLabel, title, large, tick = String }) {
-  const size = large ? 23 : 15;
+  const size = large ? 20 : 15;
   const box = {
     left: size * 4.2, right: PANEL.width - size * 1.1,
     top: size * 2.1, bottom: PANEL.height - size * 3.2,
@@ -264,9 +264,11 @@ function line(points) {
   return points.map(([x, y], index) => `${index ? "L" : "M"}${fixed(x, 2)},${fixed(y, 2)}`).join("");
 }
 
-// Shapes carry the meaning, colour repeats it: circle pushes, cross is silent, diamond is hidden.
+// Shapes carry the meaning, colour repeats it: a circle pushes, a triangle pushes back (it points
+// right, and is turned where back is left), a cross is silent, a diamond is hidden.
 const MARKS = {
   push: "M-6,0a6,6 0 1,0 12,0a6,6 0 1,0 -12,0Z",
+  back: "M-6,-7.5L8,0L-6,7.5Z",
   silent: "M-6,-6L6,6M-6,6L6,-6",
   hidden: "M0,-7L6,0L0,7L-6,0Z",
 };

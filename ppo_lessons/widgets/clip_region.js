@@ -91,6 +91,7 @@ function samplePanel(shell, svg, sign) {
 function makeSample(shell, plot, index) {
   const { store, words } = shell;
   const mark = draw("path", { class: "ppo-mark" });
+  const scale = plot.size / 15; // marks grow with the letters
   const node = draw("g", { class: "ppo-sample", role: "slider", tabindex: -1,
     "aria-orientation": "horizontal", "aria-valuemin": 0, "aria-valuemax": LARGEST },
   draw("circle", { class: "ppo-hit", r: 13 }), draw("circle", { class: "ppo-ring", r: 11 }), mark);
@@ -110,7 +111,8 @@ function makeSample(shell, plot, index) {
     ratio: () => store.get("ratios")[index],
     update(ratio, sign, epsilon, revealed) {
       const pushing = stillPushes(ratio, sign, epsilon);
-      const kind = !revealed ? "hidden" : pushing ? "push" : "silent";
+      const kind = !revealed ? "hidden" : !pushing ? "silent"
+        : isOutside(ratio, epsilon) ? "back" : "push";
       const [x, y] = [plot.X(ratio), plot.Y(clipObjective(ratio, sign, epsilon))];
       put(node, {
         transform: `translate(${fixed(x, 2)},${fixed(y, 2)})`,
@@ -118,9 +120,10 @@ function makeSample(shell, plot, index) {
           advantage: written(store.get("advantages")[index], 1).replace(".0", "") }),
         "aria-valuenow": ratio,
         "aria-valuetext": say(words, { hidden: "sample_hidden", push: "sample_pushes",
-          silent: "sample_silent" }[kind], { ratio: fixed(ratio, 3) }),
+          back: "sample_back", silent: "sample_silent" }[kind], { ratio: fixed(ratio, 3) }),
       });
-      put(mark, { d: MARKS[kind], "data-kind": kind });
+      put(mark, { d: MARKS[kind], "data-kind": kind,
+        transform: `scale(${kind === "back" ? sign * scale : scale},${scale})` });
     },
   };
 }
@@ -128,11 +131,11 @@ function makeSample(shell, plot, index) {
 // The sample nearest to the pointer follows it, also where several overlap.
 function dragging(plot, svg, group, samples) {
   let held = null;
-  let frame = null; // where the panel lay when the drag began
+  let frame = null; // from the screen into the panel as it lay when the drag began
   const ratioAt = (event) =>
-    plot.atX(((event.clientX - frame.left) / frame.width) * PANEL.width);
+    plot.atX(new DOMPoint(event.clientX, event.clientY).matrixTransform(frame).x);
   group.addEventListener("pointerdown", (event) => {
-    frame = svg.getBoundingClientRect();
+    frame = svg.getScreenCTM().inverse();
     const distance = (sample) => Math.abs(sample.ratio() - ratioAt(event));
     held = samples.reduce((a, b) => (distance(b) < distance(a) ? b : a));
     group.setPointerCapture(event.pointerId);
@@ -223,8 +226,8 @@ function render({ model, el, page = false }) {
     stepText), playButton, make("span", { class: "ppo-soft" }, words.fixed_epsilon));
 
   const keys = make("p", { class: "ppo-soft ppo-row", "aria-hidden": "true" });
-  for (const [kind, name] of [["push", "legend_pushes"], ["silent", "legend_silent"],
-    ["hidden", "legend_hidden"]]) {
+  for (const [kind, name] of [["push", "legend_pushes"], ["back", "legend_back"],
+    ["silent", "legend_silent"], ["hidden", "legend_hidden"]]) {
     keys.append(make("span", { class: "ppo-key" }, draw("svg", { viewBox: "-9 -9 18 18" },
       draw("path", { class: "ppo-mark", d: MARKS[kind], "data-kind": kind })), words[name]));
   }
@@ -235,12 +238,12 @@ function render({ model, el, page = false }) {
     return value;
   });
   const intro = make("p");
-  const help = make("p", { class: "ppo-soft" }, words.help);
-  const formula = make("p", { class: "ppo-soft" }, words.formula);
+  const help = make("p", { class: "ppo-soft ppo-aside" }, words.help);
+  const formula = make("p", { class: "ppo-soft ppo-aside" }, words.formula);
   body.append(
     make("div", { class: "ppo-row", role: "group", "aria-label": words.views }, ...choices),
     guessRow, guessedRow, intro, make("div", { class: "ppo-panels" }, ...panels),
-    keys, make("div", { class: "ppo-row" }, epsilonRow), stepRow, numbers, status, formula, help,
+    make("div", { class: "ppo-row" }, epsilonRow, keys), stepRow, numbers, status, formula, help,
   );
 
   let timer = null;

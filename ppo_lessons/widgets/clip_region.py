@@ -22,11 +22,12 @@ from ppo_lessons.widgets.page import script_of
 LARGEST_RATIO = 2.2
 MOST_SAMPLES = 64
 VIEWS = ("samples", "one_step", "momentum", "unsampled")
-# exp(0.28·z) from a generator with seed 23, rounded to odd multiples of 0.005: ε is a multiple of
-# 0.01, so that no sample lies on an edge, where rounding would decide. All four corners are there.
+# Odd multiples of 0.005: ε is a multiple of 0.01, so that no sample lies on an edge, where rounding
+# would decide. At least 0.03 from 0.8 and 1.2 and 0.02 from each other, to be told apart from the
+# back of a hall. All four corners are there.
 RATIOS = (
-    *(1.035, 0.835, 1.485, 0.775, 0.735, 1.015, 0.795, 1.205, 1.175, 0.675, 0.985, 1.095),
-    *(0.915, 1.565, 1.075, 0.995, 1.375, 1.355, 0.745, 0.685, 1.255, 1.205, 0.805, 1.185),
+    *(1.035, 0.845, 1.485, 0.755, 0.715, 1.005, 0.675, 1.255, 1.165, 0.635, 0.965, 1.085),
+    *(0.935, 1.565, 1.065, 0.985, 1.365, 1.315, 0.735, 0.655, 1.275, 1.235, 0.865, 1.145),
 )
 ADVANTAGES = (1.0,) * 12 + (-1.0,) * 12
 MOMENTUM_STEPS = 40

@@ -35,7 +35,7 @@ function pathPanels(shell, [left, right], view) {
   );
   const trail = draw("path", { class: "ppo-new" });
   const dots = ratios.map((ratio, step) => draw("path", { class: "ppo-mark",
-    transform: `translate(${two.X(step)},${two.Y(ratio)}) scale(0.6)`, d: MARKS.push }));
+    transform: `translate(${two.X(step)},${two.Y(ratio)}) scale(${0.6 * two.size / 15})`, d: MARKS.push }));
   const marks = [draw("path", { class: "ppo-mark" }), draw("path", { class: "ppo-mark" })];
   two.layer().append(trail, ...dots, marks[1]);
   one.layer().append(marks[0]);
@@ -47,8 +47,8 @@ function pathPanels(shell, [left, right], view) {
     dots.forEach((dot, at) => put(dot, { d: MARKS[kind(at)], "data-kind": kind(at),
       visibility: at <= step ? "visible" : "hidden" }));
     const ratio = ratios[step];
-    put(marks[0], { transform: `translate(${one.X(ratio)},${one.Y(Math.min(ratio, 1.2))}) scale(1.4)` });
-    put(marks[1], { transform: `translate(${two.X(step)},${two.Y(ratio)}) scale(1.4)` });
+    put(marks[0], { transform: `translate(${one.X(ratio)},${one.Y(Math.min(ratio, 1.2))}) scale(${1.4 * one.size / 15})` });
+    put(marks[1], { transform: `translate(${two.X(step)},${two.Y(ratio)}) scale(${1.4 * one.size / 15})` });
     for (const mark of marks) put(mark, { d: MARKS[kind(step)], "data-kind": kind(step) });
   };
 }
