@@ -372,6 +372,31 @@ def test_two_cells_keep_a_widget_each(tmp_path):
     assert counted.split()[0] == "2"
 
 
+UPDATES = """
+import gc
+from pathlib import Path
+def resident():
+    gc.collect()
+    return int(Path("/proc/self/statm").read_text().split()[1])
+def update(times):
+    for step in range(times):
+        widget.clip_epsilon = 0.1 + 0.3 * (step % 100) / 100
+        widget.ratios = [ratio + 0.001 * (step % 7) for ratio in start]
+        repr(widget)
+start = list(widget.ratios)
+update(200)
+before = resident()
+update(1000)
+print(round(100 * (resident() / before - 1), 2))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+def test_a_thousand_updates_hardly_grow_the_kernel(tmp_path):
+    grown = run_in_kernel([shows_as("widget"), UPDATES], tmp_path)
+    assert float(grown) < 2, f"the kernel grew by {grown} %"
+
+
 def run_in_kernel(cells, folder):
     """Run cells one after the other in a kernel of their own; what the last one prints."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

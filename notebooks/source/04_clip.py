@@ -114,7 +114,7 @@ predict("clip.flat_places", None, unit="of 8")
 def slopes(objective, advantage, ratios=(0.5, 0.9, 1.1, 1.5)):
     places = torch.tensor(ratios, dtype=torch.float64, requires_grad=True)
     objective(places, torch.full_like(places, advantage)).sum().backward()
-    return [int(slope) for slope in places.grad]
+    return [round(slope.item()) for slope in places.grad]
 
 
 # %%
@@ -161,6 +161,17 @@ claim(
         "Outside the interval the slope is zero on both sides.",
         good_slopes[0] == 0 and bad_slopes[3] == 0,
     ),
+)
+
+# %% [markdown]
+# And exactly on the edges? There the two terms are equal, and the slope is that of the inside.
+
+# %%
+claim(
+    "clip.edges",
+    "Exactly at 0.8 and at 1.2 the slope is that of the inside.",
+    slopes(clipped, 1.0, [0.8, 1.2]) == [1, 1] and slopes(clipped, -1.0, [0.8, 1.2]) == [-1, -1],
+    control=("At 1.2 a good action is silent already.", slopes(clipped, 1.0, [1.2]) == [0]),
 )
 
 # %% [markdown]
