@@ -458,7 +458,7 @@ def test_no_file_holds_a_path_of_a_machine():
     [
         "see /home/carol/x",
         'open("/root/x")',
-        "in /work/main",
+        "in /work/x",
         "/opt/dev/bin/python",
         r"C:\Users\carol",
         r"C:\\Users\\carol",
