@@ -229,9 +229,8 @@ show(
 
 # %% [markdown]
 # Three things are worth a pause. The ratios go far beyond 1 ± 0.2: the clip is no wall. Fewer samples
-# are silent than outside: those on the other side still have a gradient. And that gradient pulls
-# back: the curves overshoot in the second and third epoch, carried by Adam's momentum, and then
-# return part of the way.
+# are silent than outside: those on the other side still have a gradient. And the curves overshoot in
+# the second and third epoch, then return part of the way: going back is not forbidden either.
 
 # %%
 outside, silent = stats.fraction_outside, stats.fraction_zero_gradient
