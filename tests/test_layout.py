@@ -458,8 +458,8 @@ def test_no_file_holds_a_path_of_a_machine():
     [
         "see /home/carol/x",
         # put together here, so that this file holds no such path itself
-        f'open("/{"ro" + "ot"}/x")',
-        f"in /{'wo' + 'rk'}/x",
+        f'open("/{"root"}/x")',
+        f"in /{'work'}/x",
         "/opt/dev/bin/python",
         r"C:\Users\carol",
         r"C:\\Users\\carol",
