@@ -108,6 +108,7 @@ LESSONS: tuple[Lesson, ...] = (
         question="How far may I trust the surrogate?",
         minutes=35,
         prerequisites=("importance",),
+        module=True,
     ),
     Lesson(
         name="clip",
