@@ -57,8 +57,8 @@ HEAVY = ("torch", "numpy", "gymnasium", "matplotlib", "IPython", "jaxtyping", "t
 SHARED = {
     "figures": {"__init__", "style"},
     "checks": {
-        *("__init__", "answers", "compare", "desk", "exercises", "guard", "judge", "run", "signs"),
-        "words",
+        *("__init__", "answers", "compare", "desk", "exercises", "guard", "hashed", "judge"),
+        *("run", "words"),
     },
     "widgets": {"__init__", "base", "html", "messages", "page", "predict", "quiz"},
 }

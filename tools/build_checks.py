@@ -34,11 +34,11 @@ from ppo_lessons.checks.desk import all_exercises  # noqa: E402
 from ppo_lessons.checks.exercises import (  # noqa: E402
     Exercise,
     FunctionExercise,
+    HashedExercise,
     Outcome,
-    SignsExercise,
 )
+from ppo_lessons.checks.hashed import hash_of, matches, places  # noqa: E402
 from ppo_lessons.checks.judge import call, judge  # noqa: E402
-from ppo_lessons.checks.signs import sign_hash  # noqa: E402
 
 ANSWERS = importlib.import_module("answers")
 DIGITS = 6  # significant ones
@@ -84,8 +84,8 @@ def exercise_data(exercise: Exercise, right: Any, wrong: Mapping[str, Any]) -> d
     """Compute the data of one exercise."""
     if names := set(exercise.mistakes) ^ {name.partition("#")[0] for name in wrong}:
         raise DataError(f"{exercise.id}: {sorted(names)} has words or an answer, not both")
-    if isinstance(exercise, SignsExercise):
-        return signs_data(exercise, right, wrong)
+    if isinstance(exercise, HashedExercise):
+        return hashed_data(exercise, right, wrong)
     assert isinstance(exercise, FunctionExercise)
     expected = outcomes_of(exercise, right)
     theirs = {name: outcomes_of(exercise, function) for name, function in wrong.items()}
@@ -158,19 +158,28 @@ def rounded(values: Sequence[float] | None) -> list[Any] | None:
     ]
 
 
-def signs_data(exercise: SignsExercise, right: Any, wrong: Mapping[str, Any]) -> dict[str, Any]:
-    """Hash signs, so that the data shows none."""
+def hashed_data(exercise: HashedExercise, right: Any, wrong: Mapping[str, Any]) -> dict[str, Any]:
+    """Hash predictions, so that the data shows none."""
     answers = {"a right answer": right, **wrong}
-    if len({tuple(answer.values()) for answer in answers.values()}) < len(answers):
-        raise DataError(f"{exercise.id}: two of its answers are the same")
 
-    def hashes(answer: Mapping[str, int]) -> dict[str, str]:
-        return {key: sign_hash(exercise.id, key, sign) for key, sign in answer.items()}
+    def hashes(answer: Mapping[str, float]) -> dict[str, str]:
+        return {
+            letter: hash_of(exercise.id, letter, places(exercise, number)[0])
+            for letter, number in answer.items()
+        }
 
-    return {
-        "expected": hashes(right),
-        "mistakes": {name: hashes(wrong[name]) for name in sorted(wrong)},
-    }
+    rows = {name: hashes(answer) for name, answer in answers.items()}
+    names = list(answers)
+    for number, one in enumerate(names):
+        for other in names[:number]:
+            near = (
+                matches(exercise, letter, answers[one][letter], rows[other][letter], reach=3)
+                for letter in exercise.questions
+            )
+            if all(near):
+                raise DataError(f"{exercise.id}: {one} and {other} are the same")
+    expected = rows.pop("a right answer")
+    return {"expected": expected, "mistakes": dict(sorted(rows.items()))}
 
 
 # --- build, check, time --------------------------------------------------------------------

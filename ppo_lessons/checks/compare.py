@@ -58,8 +58,15 @@ def from_data(entry: Mapping[str, Any]) -> Outcome:
         for name, row in entry.get("gradients", {}).items()
     }
     return Outcome(
-        shape=tuple(entry["shape"]), values=tuple(map(float, entry["values"])), gradients=gradients
+        shape=shape_of(entry["shape"]),
+        values=tuple(map(float, entry["values"])),
+        gradients=gradients,
     )
+
+
+def shape_of(sizes: Sequence[Any]) -> tuple[Any, ...]:
+    """Turn lists of sizes, or of such lists, into tuples."""
+    return tuple(shape_of(size) if isinstance(size, list) else size for size in sizes)
 
 
 # --- naming the mistake --------------------------------------------------------------------

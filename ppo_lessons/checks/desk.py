@@ -1,5 +1,6 @@
 """What does a notebook call? `check`, `hint` and `reveal`, for the exercises of all lessons."""
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -33,7 +34,7 @@ class Words:
         return self.text
 
     def _repr_html_(self) -> str:
-        return f"<div>{escape(self.text)}</div>"
+        return f"<div>{escape(self.text).replace(chr(10), '<br>')}</div>"
 
 
 @cache
@@ -94,6 +95,42 @@ class Check:
             progress.pass_check(exercise.id)
             keep_answer(exercise.id, answer)
         return result
+
+    def all(self, names: Mapping[str, Any] | None = None, *, lesson: str = "") -> Words:
+        """Judge every answer that the notebook holds.
+
+        Args:
+            names: answers by name, such as `globals()`; by default those of the caller. What was
+                imported from the package is no answer.
+            lesson: number or name; all lessons by default.
+
+        Returns:
+            One line for each; end the cell with it.
+
+        Raises:
+            ValueError: if there is no such lesson.
+        """
+        if names is None:
+            caller = sys._getframe(1)
+            names = {**caller.f_globals, **caller.f_locals}
+        only = find_lesson(lesson).name if lesson else ""
+        lines = []
+        for exercise in all_exercises().values():
+            answer = names.get(exercise.name)
+            home = str(getattr(answer, "__module__", ""))
+            if (
+                answer is None
+                or home.startswith("ppo_lessons.")
+                or only not in ("", exercise.lesson)
+            ):
+                continue
+            result = self(exercise.id, answer)
+            mistake = f" {result.mistake}" if result.mistake not in (None, "not_written") else ""
+            lines.append((result.passed, result.verdict + mistake))
+        if not lines:
+            return Words("no answer yet: run the cell that defines one, then this one again")
+        passed = sum(ok for ok, _ in lines)
+        return Words("\n".join([*(line for _, line in lines), f"{passed} of {len(lines)} passed"]))
 
     def __getattr__(self, name: str) -> Callable[[Any], CheckResult]:
         if name.startswith("_"):

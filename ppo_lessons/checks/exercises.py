@@ -5,12 +5,13 @@ answer gives in each of them, and what the usual mistakes give, is data: `data/<
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -21,6 +22,79 @@ SMALLEST, QUADRANTS, EDGES = "smallest case", "quadrants", "edges"
 GRADIENTS, SEEDED = "gradients", "seeded cases"
 
 
+# --- what a function is called with --------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Made:
+    """An argument that is no tensor, made anew for each call.
+
+    Args:
+        words: how it is shown.
+        make: what makes it.
+    """
+
+    words: str
+    make: Callable[[], Any]
+
+
+def seeded(seed: int) -> Made:
+    """Give a generator of random numbers with a seed."""
+    return Made(
+        words=f"a generator with seed {seed}", make=lambda: torch.Generator().manual_seed(seed)
+    )
+
+
+def tables(words: str, **values: Any) -> Made:
+    """Give an object with tensors as attributes, such as the tables of an MDP.
+
+    Args:
+        words: how it is shown.
+        **values: nested lists, which become float64, int64 or bool; anything else stays.
+    """
+
+    def make() -> SimpleNamespace:
+        made = {
+            name: to_tensor(value, torch.float64, only=torch.int64 if whole(value) else None)
+            if isinstance(value, list)
+            else value
+            for name, value in values.items()
+        }
+        return SimpleNamespace(**made)
+
+    return Made(words=words, make=make)
+
+
+def leaves(value: Any) -> list[Any]:
+    """List the numbers of nested lists."""
+    if isinstance(value, (list, tuple)):
+        return [leaf for each in value for leaf in leaves(each)]
+    return [value]
+
+
+def whole(value: Any) -> bool:
+    """Whether nested lists hold whole numbers only."""
+    return all(type(leaf) is int for leaf in leaves(value))
+
+
+def to_tensor(
+    value: Any, dtype: torch.dtype, *, only: torch.dtype | None = None, gradient: bool = False
+) -> Tensor:
+    """Make a tensor of nested lists: yes and no become booleans, numbers are of `only` or `dtype`.
+
+    Args:
+        value: nested lists, or one number.
+        dtype: of floating-point numbers.
+        only: another dtype for this one.
+        gradient: whether it carries a gradient, if it is floating-point.
+    """
+    every = leaves(value)
+    if every and all(type(leaf) is bool for leaf in every):
+        only = torch.bool
+    made = torch.tensor(value, dtype=only or dtype, device="cpu")
+    return made.requires_grad_(gradient and made.is_floating_point())
+
+
 @dataclass(frozen=True, kw_only=True)
 class Case:
     """One call of the learner's function.
@@ -28,25 +102,39 @@ class Case:
     Args:
         stage: which stage it belongs to.
         name: what it is about, in words.
-        inputs: nested lists of numbers by argument, given in order.
-        options: numbers given by keyword.
+        inputs: by argument, given in order: nested lists of numbers or of True and False, and
+            single numbers, become tensors; `Made`, text and None do not.
+        options: given by keyword: lists become tensors, `Made` is made, all else stays.
+        integers: arguments whose tensors hold integers.
         gradients: whether the gradients are compared too.
-        dtype: of the inputs.
+        dtype: of the inputs that are floating-point.
     """
 
     stage: str
     name: str
     inputs: Mapping[str, Any]
-    options: Mapping[str, float]
+    options: Mapping[str, Any] = field(default_factory=dict)
+    integers: tuple[str, ...] = ()
     gradients: bool = False
     dtype: torch.dtype = torch.float64
 
-    def tensors(self) -> dict[str, Tensor]:
-        """Make fresh inputs; they carry gradients where gradients are compared."""
-        return {
-            name: torch.tensor(value, dtype=self.dtype, device="cpu", requires_grad=self.gradients)
-            for name, value in self.inputs.items()
-        }
+    def arguments(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Make fresh inputs and options; they carry gradients where gradients are compared."""
+        inputs = {name: self.made(name, value, number=True) for name, value in self.inputs.items()}
+        options = {name: self.made(name, value) for name, value in self.options.items()}
+        return inputs, options
+
+    def made(self, name: str, value: Any, *, number: bool = False) -> Any:
+        """Make one argument; a single number becomes a tensor if it is an input."""
+        if isinstance(value, Made):
+            return value.make()
+        if isinstance(value, list) or (number and isinstance(value, (int, float))):
+            only = torch.int64 if name in self.integers else None
+            return to_tensor(value, self.dtype, only=only, gradient=self.gradients)
+        return value
+
+
+# --- exercises -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,41 +162,96 @@ class Exercise:
         return self.id.partition(".")[2]
 
 
+Gives = Literal["same shape", "one per row", "scalar", "tensor", "number", "two numbers", "several"]
+EXPECTS = {
+    "same shape": "a torch.Tensor of the shape of its inputs",
+    "one per row": "a torch.Tensor with one number for each row of its inputs",
+    "scalar": "one number as a torch.Tensor of shape ()",
+    "tensor": "a torch.Tensor",
+    "number": "one number",
+    "two numbers": "two numbers, as in `return first, second`",
+}
+KINDS = {
+    "floating-point numbers": lambda dtype: dtype.is_floating_point,
+    "integers": lambda dtype: dtype in (torch.int64, torch.int32, torch.int16, torch.uint8),
+    "yes or no": lambda dtype: dtype == torch.bool,
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class FunctionExercise(Exercise):
     """An exercise whose answer is a function.
 
     Args:
         cases: what it is called with, in the order of the stages.
-        gives: "same shape", "scalar" or "two numbers".
+        gives: what comes back. "same shape": each element depends on the same place of the inputs;
+            "one per row": on the same row; "scalar", "tensor": one tensor; "number",
+            "two numbers": Python numbers or tensors; "several": a tuple, as `parts` names it.
+        parts: names of what comes back, if it is several; tensors, or numbers for shape ().
+        returns: what comes back in words, instead of the usual ones.
+        kind: of the numbers that come back.
         learns: arguments that the gradient must reach; it must reach no other.
         numbers_of: the id of the exercise with the same cases and mistakes, if there is one.
+        starts_with: the mistake in the function that the blank gives, where a bug is to be found.
     """
 
     cases: tuple[Case, ...]
-    gives: str
+    gives: Gives
+    parts: tuple[str, ...] = ()
+    returns: str = ""
+    kind: str = "floating-point numbers"
     learns: tuple[str, ...] = ()
     numbers_of: str = ""
+    starts_with: str = ""
 
     @property
     def expects(self) -> str:
         """What comes back, in words."""
-        return {
-            "same shape": "a torch.Tensor of the shape of its inputs",
-            "scalar": "one number as a torch.Tensor of shape ()",
-            "two numbers": "two numbers, as in `return first, second`",
-        }[self.gives]
+        if self.returns:
+            return self.returns
+        if self.gives == "several":
+            return f"{len(self.parts)} results, as in `return {', '.join(self.parts)}`"
+        return EXPECTS[self.gives]
+
+    def pull(self, result: Tensor) -> Tensor:
+        """Make the one number whose gradient is compared.
+
+        The sum, where elements are independent. Elsewhere a sum may be constant (that of
+        probabilities is), so results are weighted 1, 2, 3, ...
+        """
+        if self.gives in ("tensor", "several"):
+            weights = torch.arange(1, result.numel() + 1, dtype=result.dtype)
+            return (result.flatten() * weights).sum()
+        return result.sum()
 
 
 @dataclass(frozen=True, kw_only=True)
-class SignsExercise(Exercise):
-    """An exercise whose answer is a sign for each of some questions.
+class HashedExercise(Exercise):
+    """An exercise whose answer is one prediction for each of some questions.
+
+    The data holds hashes of the right ones, and no number.
 
     Args:
         questions: by their letter: the question, and what to look at if the answer is wrong.
     """
 
     questions: Mapping[str, tuple[str, str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SignsExercise(HashedExercise):
+    """An exercise whose answer is a sign for each of some questions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumbersExercise(HashedExercise):
+    """An exercise whose answer is a number for each of some questions.
+
+    Args:
+        tolerance: how far a number may be from the right one.
+    """
+
+    tolerance: float
 
 
 @cache
@@ -166,13 +309,13 @@ class Outcome:
     Args:
         problem: the general mistake that kept it from giving numbers.
         detail: what fills the sentence of that mistake.
-        shape: of the result.
+        shape: of the result; the shapes of all, if there are several.
         values: of the result, flat.
-        gradients: of its sum, flat, by argument; None where no gradient arrives.
+        gradients: of what `pull` makes of it, flat, by argument; None where none arrives.
     """
 
     problem: str | None = None
     detail: str = ""
-    shape: tuple[int, ...] = ()
+    shape: tuple[Any, ...] = ()
     values: tuple[float, ...] = ()
     gradients: Mapping[str, tuple[float, ...] | None] = field(default_factory=dict)

@@ -7,9 +7,9 @@ the mistake can be named.
 import inspect
 import math
 import numbers
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from types import FunctionType
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import torch
@@ -18,13 +18,14 @@ from torch import Tensor
 from ppo_lessons.checks.compare import agree, constant_factor, from_data, name_mistake, same_values
 from ppo_lessons.checks.exercises import (
     CALLABLE,
+    KINDS,
     SHAPE,
     Case,
     CheckResult,
     Exercise,
     FunctionExercise,
+    HashedExercise,
     Outcome,
-    SignsExercise,
     data_of,
 )
 from ppo_lessons.checks.guard import (
@@ -35,7 +36,7 @@ from ppo_lessons.checks.guard import (
     silent,
     state_kept,
 )
-from ppo_lessons.checks.signs import judge_signs
+from ppo_lessons.checks.hashed import judge_hashed
 from ppo_lessons.checks.words import (
     ERRORS,
     GENERAL,
@@ -65,9 +66,9 @@ def judge(exercise: Exercise, answer: Any) -> CheckResult:
     Returns:
         The verdict.
     """
-    if isinstance(exercise, SignsExercise):
+    if isinstance(exercise, HashedExercise):
         with state_kept(), silent():
-            return judge_signs(exercise, answer)
+            return judge_hashed(exercise, answer)
     assert isinstance(exercise, FunctionExercise)
     data = data_of(exercise.lesson)[exercise.numbers_of or exercise.id]
     with state_kept(names_seen_by(answer)), silent():
@@ -204,7 +205,7 @@ class Run:
             stage=stage or case.stage,
             mistake=mistake,
             rows=tuple(rows),
-            inputs={**case.tensors(), **case.options},
+            inputs={name: value for given in case.arguments() for name, value in given.items()},
         )
 
     def mistake_rows(self, mistake: str | None, outcome: Outcome) -> list[tuple[str, str]]:
@@ -232,14 +233,16 @@ def call(function: Callable[..., Any], exercise: FunctionExercise, case: Case) -
     """Call a function with fresh inputs and read what it gives; only `OutOfTime` comes through."""
     try:
         with torch.inference_mode(False), torch.enable_grad():
-            inputs = case.tensors()
-            before = {name: tensor.detach().clone() for name, tensor in inputs.items()}
+            inputs, options = case.arguments()
+            given = tensors_in({**inputs, **options})
+            before = {name: tensor.detach().clone() for name, tensor in given.items()}
             with names_kept():
-                returned = function(*inputs.values(), **case.options)
+                returned = function(*inputs.values(), **options)
             for name, tensor in before.items():
-                if not unchanged(inputs[name], tensor, case.gradients):
+                wish = case.gradients and tensor.is_floating_point() and "." not in name
+                if not unchanged(given[name], tensor, wish):
                     return Outcome(problem="changes_its_inputs", detail=name)
-            return read(returned, inputs, exercise, case)
+            return read(returned, given, exercise, case)
     except (OutOfTime, Interrupted):
         raise
     except BaseException as error:
@@ -248,6 +251,17 @@ def call(function: Callable[..., Any], exercise: FunctionExercise, case: Case) -
         words = describe(error, function)
         names = [name for pattern, name in ERRORS.items() if pattern.search(words)]
         return Outcome(problem=names[0] if names else "raises", detail=words)
+
+
+def tensors_in(arguments: Mapping[str, Any]) -> dict[str, Tensor]:
+    """List the tensors among arguments, and those that are attributes of tables, by name."""
+    found: dict[str, Tensor] = {}
+    for name, value in arguments.items():
+        if isinstance(value, Tensor):
+            found[name] = value
+        elif isinstance(value, SimpleNamespace):
+            found |= {f"{name}.{key}": each for key, each in tensors_in(vars(value)).items()}
+    return found
 
 
 def is_blank(error: BaseException) -> bool:
@@ -263,44 +277,87 @@ def unchanged(now: Tensor, before: Tensor, with_gradient: bool) -> bool:
 
 
 def read(
-    returned: Any, inputs: Mapping[str, Tensor], exercise: FunctionExercise, case: Case
+    returned: Any, given: Mapping[str, Tensor], exercise: FunctionExercise, case: Case
 ) -> Outcome:
     """Turn what came back into numbers."""
     if returned is None:
         return Outcome(problem="returns_nothing")
-    two = exercise.gives == "two numbers"
-    result = pair(returned) if two else returned
-    if not isinstance(result, Tensor) or (two and result is returned):
+    results = results_in(returned, exercise)
+    if results is None:
         return Outcome(problem="wrong_type", detail=kind_of(returned))
-    if not result.is_floating_point():
-        return Outcome(problem="wrong_dtype", detail=str(result.dtype))
-    plain = result.detach().to("cpu", torch.float64)
-    values = tuple(plain.flatten().tolist())
+    for result in results:
+        if not KINDS[exercise.kind](result.dtype):
+            return Outcome(problem="wrong_dtype", detail=str(result.dtype))
+    plain = [result.detach().to("cpu", torch.float64) for result in results]
+    shapes = tuple(tuple(each.shape) for each in plain)
+    outcome = Outcome(
+        shape=shapes if exercise.gives == "several" else shapes[0],
+        values=tuple(number for each in plain for number in each.flatten().tolist()),
+    )
     if not case.gradients:
-        return Outcome(shape=tuple(plain.shape), values=values)
-    if not result.requires_grad:
-        gradients = dict.fromkeys(inputs)
-    else:
-        found = torch.autograd.grad(result.sum(), list(inputs.values()), allow_unused=True)
-        gradients = {
-            name: None if gradient is None else tuple(gradient.flatten().tolist())
-            for name, gradient in zip(inputs, found, strict=True)
-        }
-    return Outcome(shape=tuple(plain.shape), values=values, gradients=gradients)
+        return outcome
+    learning = {name: tensor for name, tensor in given.items() if tensor.requires_grad}
+    return replace(outcome, gradients=gradients_of(results, learning, exercise))
 
 
-def pair(returned: Any) -> Any:
-    """Two numbers of whatever kind as one tensor; anything else as it is."""
+def gradients_of(
+    results: Sequence[Tensor], learning: Mapping[str, Tensor], exercise: FunctionExercise
+) -> dict[str, tuple[float, ...] | None]:
+    """Ask which way each argument pulls the results; None where none arrives."""
+    living = [result for result in results if result.requires_grad]
+    if not living:
+        return dict.fromkeys(learning)
+    pulled = torch.stack([exercise.pull(result) for result in living]).sum()
+    found = torch.autograd.grad(pulled, list(learning.values()), allow_unused=True)
+    return {
+        name: None if gradient is None else tuple(gradient.flatten().tolist())
+        for name, gradient in zip(learning, found, strict=True)
+    }
+
+
+def results_in(returned: Any, exercise: FunctionExercise) -> list[Tensor] | None:
+    """List the tensors that came back; None if it is not what the exercise asks for."""
+    if exercise.gives == "two numbers":
+        both = pair(returned)
+        return None if both is None else [both]
+    if exercise.gives == "number":
+        made = as_tensors([returned], exercise.kind) or []
+        return [each.reshape(()).double() for each in made if each.numel() == 1] or None
+    if exercise.gives != "several":
+        return [returned] if isinstance(returned, Tensor) else None
+    if not isinstance(returned, (tuple, list)) or len(returned) != len(exercise.parts):
+        return None
+    return as_tensors(returned, exercise.kind)
+
+
+def as_tensors(values: Sequence[Any], kind: str) -> list[Tensor] | None:
+    """Make tensors of Python's numbers; None if something is neither a number nor a tensor."""
+    made: list[Tensor] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            made.append(value)
+        elif isinstance(value, numbers.Real):
+            floating = kind == "floating-point numbers"
+            number = float(value) if floating else value
+            dtype = torch.float64 if floating else None
+            made.append(torch.tensor(number, dtype=dtype, device="cpu"))
+        else:
+            return None
+    return made
+
+
+def pair(returned: Any) -> Tensor | None:
+    """Two numbers of whatever kind as one tensor."""
     many = isinstance(returned, (tuple, list)) or (isinstance(returned, Tensor) and returned.ndim)
     if not many or len(returned) != 2:
-        return returned
+        return None
     both = []
     for each in returned:
         number = each.item() if hasattr(each, "item") and numel(each) == 1 else each
         if not isinstance(number, numbers.Real):
-            return returned
+            return None
         both.append(float(number))
-    return torch.tensor(both, dtype=torch.float64)
+    return torch.tensor(both, dtype=torch.float64, device="cpu")
 
 
 def numel(value: Any) -> int:

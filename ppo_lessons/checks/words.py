@@ -5,13 +5,14 @@ import math
 import re
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ppo_lessons.checks.compare import all_close, close, same_values, wrong_gradients
-from ppo_lessons.checks.exercises import Case, FunctionExercise, Outcome
+from ppo_lessons.checks.exercises import Case, FunctionExercise, Made, Outcome, leaves
 
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 
@@ -27,7 +28,7 @@ GENERAL = {
     "too_slow": "It took longer than {} s. Is there a loop that never ends?",
     "returns_nothing": "It returns None. Is the `return` missing?",
     "wrong_type": "It returns {}; expected {}.",
-    "wrong_dtype": "It returns a tensor of {}; expected floating-point numbers.",
+    "wrong_dtype": "It returns a tensor of {}; expected {}.",
     "wrong_shape": "The result must be {}.",
     "changes_its_inputs": "It changed {} in place. The caller still needs those numbers: work on "
     "a copy, or use the version of the operation without the underscore.",
@@ -41,6 +42,9 @@ GENERAL = {
     "mean_of_booleans": "A mean needs floating-point numbers, and these are yes and no. Write "
     ".float() first.",
     "name_missing": "{} An answer cell holds all that it needs, imports included.",
+    "sign_turned": "The sign is turned: multiply by −1.",
+    "not_exact_enough": "You are near, and not near enough: compute with more digits. Each number "
+    "may be off by {}.",
     "gives_nan": "It gives NaN: 0/0, ∞ − ∞ or the logarithm of a negative number.",
 }
 
@@ -57,6 +61,8 @@ def general_sentence(exercise: FunctionExercise, problem: str, detail: str) -> s
     """Fill the sentence of a general mistake."""
     if problem == "wrong_type":
         return GENERAL[problem].format(detail, exercise.expects)
+    if problem == "wrong_dtype":
+        return GENERAL[problem].format(detail, exercise.kind)
     if problem == "wrong_shape":
         return GENERAL[problem].format(exercise.expects)
     if problem == "gradient_lost":
@@ -118,16 +124,19 @@ def number_text(value: float) -> str:
 
 
 def list_text(values: Any) -> str:
-    """Write nested lists of numbers as Python would read them."""
+    """Write nested lists of numbers as Python would read them; what is no number in its words."""
     if isinstance(values, (list, tuple)):
         return "[" + ", ".join(map(list_text, values)) + "]"
+    if isinstance(values, Made):
+        return values.words
+    if values is None or isinstance(values, (bool, str)):
+        return repr(values)
     return number_text(float(values))
 
 
-def call_text(inputs: Mapping[str, Any], options: Mapping[str, float]) -> str:
+def call_text(inputs: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     """Write the arguments of a call; long ones are cut."""
-    texts = [f"{name} {text}" for name, text in ((n, list_text(v)) for n, v in inputs.items())]
-    texts += [f"{name} {number_text(value)}" for name, value in options.items()]
+    texts = [f"{name} {list_text(value)}" for name, value in (*inputs.items(), *options.items())]
     return ", ".join(text if len(text) < 120 else f"{text[:110]} ..." for text in texts)
 
 
@@ -136,17 +145,36 @@ def difference(
 ) -> list[tuple[str, str]]:
     """Show the smallest input that tells the two apart, expected against got."""
     if outcome.shape != right.shape:
+        word = "shapes" if exercise.gives == "several" else "shape"
         return [
             ("input", call_text(case.inputs, case.options)),
-            ("expected", f"shape {right.shape}"),
-            ("got", f"shape {outcome.shape}"),
+            ("expected", f"{word} {right.shape}"),
+            ("got", f"{word} {outcome.shape}"),
         ]
+    if exercise.gives == "several":
+        return different_part(exercise, case, outcome, right)
     if not all_close(outcome.values, right.values):
-        return [*show_values(exercise, case, outcome.values, right.values, "")]
+        return show_values(exercise, case, outcome.values, right.values, right.shape, "")
     name = wrong_gradients(outcome, right)[0]
-    size = len(flat(case.inputs[name]))
+    given = {**case.inputs, **case.options}[name]
+    size = len(flat(given))
     got, wanted = (each.gradients.get(name) or (0.0,) * size for each in (outcome, right))
-    return show_values(exercise, case, got, wanted, f"gradient to {name} ")
+    return show_values(exercise, case, got, wanted, sizes_of(given), f"gradient to {name} ")
+
+
+def different_part(
+    exercise: FunctionExercise, case: Case, outcome: Outcome, right: Outcome
+) -> list[tuple[str, str]]:
+    """Show the first of several results that differs; or the gradient, if none does."""
+    start = 0
+    for name, shape in zip(exercise.parts, right.shape, strict=True):
+        place = slice(start, start + math.prod(shape))
+        if not all_close(outcome.values[place], right.values[place]):
+            got, wanted = outcome.values[place], right.values[place]
+            return show_values(exercise, case, got, wanted, shape, f"{name} ")
+        start = place.stop
+    parts = (replace(each, shape=(), values=()) for each in (outcome, right))
+    return difference(replace(exercise, gives="tensor"), case, *parts)
 
 
 def show_values(
@@ -154,25 +182,45 @@ def show_values(
     case: Case,
     got: Sequence[float],
     wanted: Sequence[float],
+    shape: Sequence[int],
     prefix: str,
 ) -> list[tuple[str, str]]:
-    """Show one element where elements are independent, else the whole call."""
-    inputs = {name: flat(value) for name, value in case.inputs.items()}
+    """Show one element, or one row, where these are independent; else the whole call."""
+    inputs = dict(case.inputs)
+    place = next(i for i, pair in enumerate(zip(got, wanted, strict=True)) if not close(*pair))
     if exercise.gives == "same shape":
-        place = next(i for i, pair in enumerate(zip(got, wanted, strict=True)) if not close(*pair))
-        inputs = {name: [values[place]] for name, values in inputs.items()}
-        got, wanted = [got[place]], [wanted[place]]
-    single = len(wanted) == 1
-    expected, found = (list_text(row[0] if single else row) for row in (wanted, got))
+        inputs = {name: [flat(value)[place]] for name, value in inputs.items()}
+        shape, got, wanted = (1,), [got[place]], [wanted[place]]
+    elif exercise.gives == "one per row":
+        width = math.prod(shape[1:])
+        row = place // width
+        inputs = {name: [value[row]] for name, value in inputs.items()}
+        shape = (1, *shape[1:])
+        got, wanted = (each[row * width : (row + 1) * width] for each in (got, wanted))
+    if len(wanted) == 1:
+        shape = ()
+    if exercise.kind == "yes or no" and not prefix.startswith("gradient"):
+        got, wanted = list(map(bool, got)), list(map(bool, wanted))
     return [
         ("input", call_text(inputs, case.options)),
-        ("expected", prefix + expected),
-        ("got", prefix + found),
+        ("expected", prefix + list_text(nested(wanted, shape))),
+        ("got", prefix + list_text(nested(got, shape))),
     ]
 
 
 def flat(value: Any) -> list[float]:
     """Flatten nested lists of numbers."""
-    if isinstance(value, (list, tuple)):
-        return [number for each in value for number in flat(each)]
-    return [float(value)]
+    return [float(leaf) for leaf in leaves(value)]
+
+
+def sizes_of(value: Any) -> tuple[int, ...]:
+    """Give the shape of nested lists."""
+    return (len(value), *sizes_of(value[0])) if isinstance(value, list) and value else ()
+
+
+def nested(values: Sequence[Any], shape: Sequence[int]) -> Any:
+    """Cut a row of numbers into nested lists of a shape."""
+    if not shape:
+        return values[0]
+    width = math.prod(shape[1:])
+    return [nested(values[i * width : (i + 1) * width], shape[1:]) for i in range(shape[0])]
