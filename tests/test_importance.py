@@ -25,6 +25,7 @@ SEEDS = st.integers(0, 10_000)
 importance_ratios = under_test(importance.importance_ratios)
 approximate_kl = under_test(importance.approximate_kl)
 effective_sample_size = under_test(importance.effective_sample_size)
+surrogate_loss = under_test(importance.surrogate_loss)
 
 
 def sample_of_old():
@@ -84,6 +85,82 @@ def test_bad_log_probs_are_refused(importance_ratios):
         importance_ratios(torch.zeros(3), torch.zeros(3, 1))
     with pytest.raises(TypeError, match=r"log_probs_old has dtype torch.int64"):
         importance_ratios(torch.zeros(3), torch.zeros(3, dtype=torch.int64))
+
+
+# --- The surrogate -------------------------------------------------------------------------------
+
+PAYS = [1.0, -2.0, 5.0]
+
+
+def earned_of_old():
+    """What each of the ten actions of `sample_of_old` pays."""
+    return float64(*(PAYS[a] for a, count in enumerate(COUNTS) for _ in range(count)))
+
+
+def test_the_surrogate_of_all_actions_is_what_the_new_policy_earns_with_its_sign_turned(
+    surrogate_loss,
+):
+    # .2·1 − .4·2 + .4·5 = 1.4 under the new policy; the old one earns .5 − .6 + 1 = .9
+    loss = surrogate_loss(*sample_of_old(), earned_of_old())
+    assert_close(loss, float64(-1.4)[0], **EXACT)
+
+
+def test_where_nothing_moved_the_slope_is_that_of_the_log_probs(surrogate_loss):
+    log_probs, advantages = float64(-0.1, -0.7, -4).requires_grad_(), float64(2, -4, 1)
+    loss = surrogate_loss(log_probs, log_probs.detach(), advantages)
+    assert_close(loss, float64(1 / 3)[0], **EXACT)  # −(2 − 4 + 1) / 3
+    assert_close(gradient(loss, log_probs), -advantages / 3, **EXACT)
+
+
+def test_elsewhere_the_slope_is_multiplied_by_the_ratio(surrogate_loss):
+    log_probs = float64(0.8, 0.2).log().requires_grad_()
+    loss = surrogate_loss(log_probs, float64(0.2, 0.8).log(), float64(1, 1))
+    assert_close(gradient(loss, log_probs), float64(-4 / 2, -0.25 / 2), **EXACT)
+
+
+def test_old_log_probs_on_the_graph_are_constants_to_the_surrogate(surrogate_loss):
+    log_probs = float64(-1, -2).requires_grad_()
+    loss = surrogate_loss(log_probs, log_probs, float64(2, -4))
+    assert_close(gradient(loss, log_probs), float64(-1, 2), **EXACT)
+
+
+def test_no_gradient_of_the_surrogate_flows_into_the_advantages(surrogate_loss):
+    log_probs, advantages = float64(-1, -2).requires_grad_(), float64(2, -4).requires_grad_()
+    surrogate_loss(log_probs, float64(-1, -1), advantages).backward()
+    assert log_probs.grad is not None
+    assert advantages.grad is None
+
+
+def test_the_surrogate_of_a_batch_twice_over_is_the_same(surrogate_loss):
+    log_probs, log_probs_old = sample_of_old()
+    advantages = earned_of_old()
+    once = surrogate_loss(log_probs, log_probs_old, advantages)
+    twice = surrogate_loss(log_probs.repeat(2), log_probs_old.repeat(2), advantages.repeat(2))
+    assert_close(twice, once, **EXACT)
+
+
+def test_masked_samples_change_neither_surrogate_nor_slope(surrogate_loss):
+    plain = [float64(-1, -2), float64(-1.5, -1), float64(2, -4)]
+    plain[0].requires_grad_()
+    expected = surrogate_loss(*plain)
+    slope = gradient(expected, plain[0])
+    for junk_old, junk_advantage in ((NAN, NAN), (-1e4, 1.0), (0.0, 1e9)):
+        log_probs = float64(-1, -2, -1).requires_grad_()
+        loss = surrogate_loss(
+            log_probs, float64(-1.5, -1, junk_old), float64(2, -4, junk_advantage),
+            mask=flags(1, 1, 0),
+        )  # fmt: skip
+        assert_close(loss, expected, **EXACT)
+        assert_close(gradient(loss, log_probs), torch.cat([slope, float64(0)]), **EXACT)
+
+
+@pytest.mark.messages
+def test_bad_input_to_the_surrogate_is_refused(surrogate_loss):
+    zeros = torch.zeros(3)
+    with pytest.raises(ValueError, match=r"advantages has shape \(3, 1\); expected \(3,\)"):
+        surrogate_loss(zeros, zeros, zeros.unsqueeze(1))
+    with pytest.raises(TypeError, match=r"advantages has dtype torch.int64"):
+        surrogate_loss(zeros, zeros, zeros.long())
 
 
 # --- Divergence ----------------------------------------------------------------------------------

@@ -57,6 +57,63 @@ def old_log_probs_not_used_as_given(log_probs, log_probs_old):
     return (log_probs - log_probs_old.mean()).exp()
 
 
+@breaks("surrogate_loss")
+def log_prob_in_place_of_the_ratio(log_probs, log_probs_old, advantages, *, mask=None):
+    """Uses the batch again as if the policy had not moved: what was drawn often wins."""
+    return -averaged(log_probs * advantages.detach(), mask)
+
+
+@breaks("surrogate_loss")
+def surrogate_called_a_loss(log_probs, log_probs_old, advantages, *, mask=None):
+    """Forgets the minus: descent then climbs down."""
+    return averaged((log_probs - log_probs_old.detach()).exp() * advantages.detach(), mask)
+
+
+@breaks("surrogate_loss")
+def old_policy_not_detached(log_probs, log_probs_old, advantages, *, mask=None):
+    """Lets the gradient into the old policy, where it takes back what the new one gets."""
+    return -averaged((log_probs - log_probs_old).exp() * advantages.detach(), mask)
+
+
+@breaks("surrogate_loss")
+def log_ratio_as_weight(log_probs, log_probs_old, advantages, *, mask=None):
+    """Multiplies by the logarithm of the ratio: the same slope at the start, never another."""
+    return -averaged((log_probs - log_probs_old.detach()) * advantages.detach(), mask)
+
+
+@breaks("surrogate_loss")
+def ratio_as_a_constant_weight(log_probs, log_probs_old, advantages, *, mask=None):
+    """Weights log π by a ratio without gradient: the slope is right, the value is not."""
+    ratios = (log_probs - log_probs_old).detach().exp()
+    return -averaged(ratios * log_probs * advantages.detach(), mask)
+
+
+@breaks("surrogate_loss")
+def advantages_not_detached(log_probs, log_probs_old, advantages, *, mask=None):
+    """Trains the critic, through Â, to make actions look good."""
+    return -averaged((log_probs - log_probs_old.detach()).exp() * advantages, mask)
+
+
+@breaks("surrogate_loss")
+def weights_made_to_sum_to_one(log_probs, log_probs_old, advantages, *, mask=None):
+    """Divides by the mean ratio: another estimator, and another gradient."""
+    ratios = (log_probs - log_probs_old.detach()).exp()
+    return -averaged(ratios * advantages.detach(), mask) / averaged(ratios, mask)
+
+
+@breaks("surrogate_loss")
+def summed_over_the_batch(log_probs, log_probs_old, advantages, *, mask=None):
+    """Sums: twice the batch, twice the step."""
+    terms = (log_probs - log_probs_old.detach()).exp() * advantages.detach()
+    return -(terms.sum() if mask is None else terms[mask].sum())
+
+
+@breaks("surrogate_loss")
+def padding_counted(log_probs, log_probs_old, advantages, *, mask=None):
+    """Counts padding as samples."""
+    return -((log_probs - log_probs_old.detach()).exp() * advantages.detach()).mean()
+
+
 @breaks("approximate_kl")
 def direction_swapped(log_probs, log_probs_old, *, estimator, mask=None):
     """Estimates KL(π ‖ π_old) from samples of π_old, which estimate no such thing."""
