@@ -8,8 +8,10 @@ J. Below that it is the usual update, which forgets the weight γᵗ of later st
 
 import torch
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Generator, Tensor
 
+from ppo_lessons.envs import Envs
+from ppo_lessons.networks import Policy
 from ppo_lessons.shapes import (
     check_bool,
     check_finite,
@@ -18,6 +20,7 @@ from ppo_lessons.shapes import (
     check_same_shape,
     check_unit_interval,
 )
+from ppo_lessons.types import Rollout
 
 
 def rewards_to_go(
@@ -89,3 +92,60 @@ def reinforce_loss(
     """
     check_same_shape(log_probs=log_probs, weights=weights)
     return -(log_probs * weights.detach()).mean()
+
+
+@torch.no_grad()
+def play_episodes(
+    envs: Envs, policy: Policy, *, generator: Generator, max_steps: int = 100_000
+) -> Rollout:
+    """Play one whole episode in each environment and write down what happened.
+
+    One episode each, not the first N to finish: those would be the short ones. The rows go on
+    until the longest ends. After its end an episode is padded: `valid` is false, `terminated`
+    true, the reward 0, so that `rewards_to_go` may sum the columns as they are.
+
+    Args:
+        envs: N environments; they are reset.
+        policy: has `sample(observations, generator) -> actions, log_probs`.
+        generator: the only source of randomness, of the episodes as well as of the actions.
+        max_steps: give up after so many (steps).
+
+    Returns:
+        The episodes side by side. On padded rows the observations and actions mean nothing.
+
+    Raises:
+        ValueError: if an episode has not ended after max_steps.
+    """
+    device = envs.device
+    seed = torch.randint(2**31, (), generator=generator, device=generator.device)
+    observations, rows = envs.reset(int(seed)), []
+    running = torch.ones(envs.num_envs, dtype=torch.bool, device=device)
+    returns = torch.zeros(envs.num_envs, device=device)
+    lengths = torch.zeros(envs.num_envs, dtype=torch.int64, device=device)
+    for _ in range(max_steps):
+        actions, log_probs = policy.sample(observations, generator)
+        step = envs.step(actions)
+        valid = running & step.valid
+        returns, lengths = returns + step.rewards * valid, lengths + valid
+        rows.append(
+            {
+                "observations": observations,
+                "next_observations": step.next_observations,
+                "actions": actions,
+                "rewards": step.rewards * valid,
+                "terminated": step.terminated | ~running,
+                "truncated": step.truncated & running,
+                "log_probs_old": log_probs,
+                "valid": valid,
+                "episode_returns": returns,
+                "episode_lengths": lengths,
+            }
+        )
+        running = running & ~(step.terminated | step.truncated)
+        if not running.any():
+            return Rollout(**{name: torch.stack([row[name] for row in rows]) for name in rows[0]})
+        observations = step.observations
+    raise ValueError(
+        f"{int(running.sum())} of {envs.num_envs} episodes had not ended after max_steps="
+        f"{max_steps}; expected episodes that end. Give the environment a time limit."
+    )

@@ -15,9 +15,12 @@ from hypothesis import strategies as st
 from mistakes import under_test
 from oracles import column, examples, flags, float64, gradient
 from torch.testing import assert_close
+from toy_envs import MODES, SCRIPTS, FixedPolicy, by_parity, endless, episode, scripted
 
 from ppo_lessons import reinforce
+from ppo_lessons.envs import make_envs
 from ppo_lessons.mdp import enumerate_trajectories, softmax_policy, two_state
+from ppo_lessons.networks import make_networks
 
 EXACT = {"rtol": 1e-12, "atol": 1e-12}
 GAMMAS = st.sampled_from([0.0, 0.3, 0.9, 0.99, 1.0])
@@ -25,6 +28,7 @@ SEEDS, SIZES, WIDTHS = st.integers(0, 10_000), st.integers(1, 7), st.integers(1,
 
 rewards_to_go = under_test(reinforce.rewards_to_go)
 reinforce_loss = under_test(reinforce.reinforce_loss)
+play_episodes = under_test(reinforce.play_episodes)
 
 
 # --- Returns -------------------------------------------------------------------------------------
@@ -228,3 +232,85 @@ def test_the_value_of_the_loss_says_nothing_about_the_policy(reinforce_loss):
 def test_weights_of_another_shape_are_refused(reinforce_loss):
     with pytest.raises(ValueError, match=r"weights has shape \(3, 1\); expected \(3,\)"):
         reinforce_loss(torch.zeros(3), torch.zeros(3, 1))
+
+
+# --- Whole episodes ------------------------------------------------------------------------------
+
+PARITY = FixedPolicy(by_parity)
+
+
+def generator(seed: int = 0):
+    return torch.Generator().manual_seed(seed)
+
+
+def play_script(play, *scripts, **settings):
+    envs = scripted(*(scripts or SCRIPTS), **settings)
+    return play(envs, PARITY, generator=generator())
+
+
+def test_each_environment_plays_its_first_episode_to_the_end(play_episodes):
+    # 1 + 2 + 3 until it is terminated; -1, truncated at once, and then padding
+    episodes = play_script(play_episodes)
+    assert_close(episodes.rewards, torch.tensor([[1.0, -1.0], [2.0, 0.0], [3.0, 0.0]]))
+    assert episodes.valid.tolist() == [[True, True], [True, False], [True, False]]
+    assert_close(episodes.episode_returns[-1], torch.tensor([6.0, -1.0]))
+    assert episodes.episode_lengths[-1].tolist() == [3, 1]
+
+
+def test_the_long_episode_is_not_left_out(play_episodes):
+    long, short = episode(*[1.0] * 9, end="terminated"), episode(1.0, end="terminated")
+    episodes = play_script(play_episodes, [short], [long])
+    assert episodes.valid.sum(0).tolist() == [1, 9]
+
+
+def test_padded_rows_say_that_the_episode_is_over(play_episodes):
+    episodes = play_script(play_episodes)
+    assert episodes.terminated[~episodes.valid].all()
+    assert not episodes.truncated[~episodes.valid].any()
+    assert episodes.truncated[0, 1]
+    assert not episodes.terminated[0, 1]
+
+
+def test_what_is_played_can_be_summed_as_it_is(play_episodes):
+    # gamma 1/2: 1 + 2/2 + 3/4 = 2.75, 2 + 3/2 = 3.5, 3;   -1 and nothing
+    episodes = play_script(play_episodes)
+    summed = oracles.rewards_to_go(episodes.rewards, episodes.ended, 0.5).float()
+    assert_close(summed, torch.tensor([[2.75, -1.0], [3.5, 0.0], [3.0, 0.0]]))
+
+
+def test_actions_were_chosen_on_the_observations_that_stand_beside_them(play_episodes):
+    episodes = play_script(play_episodes, action_bonus=100.0)
+    valid = episodes.valid
+    assert torch.equal(episodes.actions[valid], by_parity(episodes.observations)[valid])
+    # odd steps take action 1, which adds 100
+    assert_close(episodes.rewards[:, 0], torch.tensor([1.0, 102.0, 3.0]))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_how_the_environments_restart_makes_no_difference(mode):
+    episodes = play_script(reinforce.play_episodes, mode=mode)
+    assert_close(episodes.rewards, torch.tensor([[1.0, -1.0], [2.0, 0.0], [3.0, 0.0]]))
+    assert episodes.valid.sum(0).tolist() == [3, 1]
+
+
+def test_the_generator_alone_decides_what_is_played():
+    envs = make_envs("CartPole-v1", 4)
+    policy = make_networks((4,), 2, hidden_sizes=(8,), generator=generator()).policy
+    first, again, other = (
+        reinforce.play_episodes(envs, policy, generator=generator(seed)) for seed in (1, 1, 2)
+    )
+    assert torch.equal(first.observations, again.observations)
+    assert not torch.equal(first.observations[0], other.observations[0])
+
+
+def test_one_generator_gives_new_episodes_each_time():
+    envs, source = make_envs("CartPole-v1", 2), generator()
+    policy = make_networks((4,), 2, hidden_sizes=(8,), generator=source).policy
+    first, second = (reinforce.play_episodes(envs, policy, generator=source) for _ in range(2))
+    assert not torch.equal(first.observations[0], second.observations[0])
+
+
+@pytest.mark.messages
+def test_an_episode_that_does_not_end_is_refused():
+    with pytest.raises(ValueError, match=r"2 of 2 episodes had not ended after max_steps=5"):
+        reinforce.play_episodes(endless(2, 10), PARITY, generator=generator(), max_steps=5)

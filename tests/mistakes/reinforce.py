@@ -1,8 +1,11 @@
 """Classic mistakes around the return and the REINFORCE loss."""
 
+from dataclasses import replace
+
 import torch
 
 from mistakes import new_catalogue
+from ppo_lessons import reinforce
 
 MISTAKES, breaks = new_catalogue()
 
@@ -113,3 +116,47 @@ def squared(log_probs, weights):
 def means_multiplied(log_probs, weights):
     """Averages before multiplying: no action knows its own weight any more."""
     return -log_probs.mean() * weights.detach().mean()
+
+
+def until(envs, policy, generator, max_steps, *, stop):
+    """Play until `stop` says so; with the flags as they came, and no padding."""
+    whole = reinforce.play_episodes(envs, policy, generator=generator, max_steps=max_steps)
+    rows = int(stop(whole.valid.sum(0)))
+    names = whole.__dataclass_fields__
+    return whole.__class__(**{name: getattr(whole, name)[:rows] for name in names})
+
+
+@breaks("play_episodes")
+def stops_with_the_first(envs, policy, *, generator, max_steps=100_000):
+    """Stops when the first episode ends: long ones are cut, so only short ones count."""
+    return until(envs, policy, generator, max_steps, stop=torch.min)
+
+
+@breaks("play_episodes")
+def padding_counts_as_steps(envs, policy, *, generator, max_steps=100_000):
+    """Calls every row a step: the loss learns from what came after the end."""
+    episodes = reinforce.play_episodes(envs, policy, generator=generator, max_steps=max_steps)
+    return replace(episodes, valid=torch.ones_like(episodes.valid))
+
+
+@breaks("play_episodes")
+def padding_still_runs(envs, policy, *, generator, max_steps=100_000):
+    """Leaves the flags of padded rows open, so returns run on after the end."""
+    episodes = reinforce.play_episodes(envs, policy, generator=generator, max_steps=max_steps)
+    return replace(episodes, terminated=episodes.terminated & episodes.valid)
+
+
+@breaks("play_episodes")
+def ends_merged(envs, policy, *, generator, max_steps=100_000):
+    """Calls a time limit the end of the task."""
+    episodes = reinforce.play_episodes(envs, policy, generator=generator, max_steps=max_steps)
+    return replace(
+        episodes, terminated=episodes.ended, truncated=torch.zeros_like(episodes.truncated)
+    )
+
+
+@breaks("play_episodes")
+def next_observations_stored(envs, policy, *, generator, max_steps=100_000):
+    """Stores what the action led to in place of what it was chosen on."""
+    episodes = reinforce.play_episodes(envs, policy, generator=generator, max_steps=max_steps)
+    return replace(episodes, observations=episodes.next_observations)
