@@ -3,6 +3,8 @@
 Algebra in float64 on fewer than ten states keeps 1e-12; a looser tolerance states its reason.
 """
 
+import math
+
 import oracles_mdp as oracles
 import pytest
 import torch
@@ -35,6 +37,9 @@ score_table = under_test(package.score_table)
 gradient_estimates = under_test(package.gradient_estimates)
 mean_and_covariance = under_test(package.mean_and_covariance)
 performance_difference = under_test(package.performance_difference)
+state_kl = under_test(package.state_kl)
+mean_kl = under_test(package.mean_kl)
+fisher_matrix = under_test(package.fisher_matrix)
 
 
 def float64(*numbers):
@@ -231,6 +236,83 @@ def test_many_policies_are_compared_with_one(performance_difference):
     assert_close(found, torch.stack(expected), **EXACT)
 
 
+def test_the_kl_by_hand(state_kl):
+    old = float64([0.5, 0.5], [1.0, 0.0], [0.25, 0.75], [0.5, 0.5])
+    new = float64([0.25, 0.75], [0.5, 0.5], [0.25, 0.75], [1.0, 0.0])
+    found = state_kl(old, new)
+    # ½·ln 2 + ½·ln ⅔; ln 2, and the action never taken counts 0; 0; a certain action given up
+    expected = float64(0.5 * math.log(4 / 3), math.log(2), 0, math.inf)
+    assert_close(found, expected, **EXACT)
+
+
+def test_the_kl_of_a_batch_has_a_row_for_each_policy(state_kl):
+    old = float64([0.5, 0.5], [0.2, 0.8])
+    many = torch.stack([old, float64([0.25, 0.75], [0.2, 0.8])])
+    expected = float64([0, 0], [0.5 * math.log(4 / 3), 0])
+    assert_close(state_kl(old, many), expected, **EXACT)
+
+
+FORK_OLD = float64([0.75, 0.25], [0.5, 0.5])
+FORK_NEW = float64([0.5, 0.5], [0.25, 0.75])
+
+
+def test_the_mean_kl_of_the_fork_by_hand(mean_kl):
+    # visits 1 and 0.25, at gamma 0.8 1 and 0.2; KL(door) = ¾·ln 1.5 − ¼·ln 2, KL(room) = ½·ln ⁴⁄₃
+    door, room = 0.75 * math.log(1.5) - 0.25 * math.log(2), 0.5 * math.log(4 / 3)
+    for gamma, visits in [(1.0, 0.25), (0.8, 0.2)]:
+        found = mean_kl(fork(), FORK_NEW, FORK_OLD, gamma=gamma)
+        assert_close(found.item(), (door + visits * room) / (1 + visits), **EXACT)
+
+
+def test_a_state_that_is_never_visited_does_not_count_in_the_mean(mean_kl):
+    old, new = float64([1, 0], [0.5, 0.5]), float64([1, 0], [1, 0])
+    assert mean_kl(fork(), new, old, gamma=1.0).item() == 0  # in the room it would be infinite
+
+
+def hessian_of_mean_kl(mdp, parameters, gamma, features):
+    old = softmax_policy(mdp, parameters, features=features)
+
+    def distance(moved):
+        policy = softmax_policy(mdp, moved, features=features)
+        return package.mean_kl(mdp, policy, old, gamma=gamma)
+
+    size = parameters.numel()
+    return torch.autograd.functional.hessian(distance, parameters).reshape(size, size)
+
+
+def test_the_fisher_matrix_is_the_curvature_of_the_mean_kl(fisher_matrix):
+    for seed in range(10):
+        mdp, gamma = endless_mdp(seed), (0.5, 0.9, 1.0)[seed % 3]
+        logits = oracles.random_logits(mdp, seed)
+        features = random_features(mdp, seed, num_features=3)
+        for parameters, shared in [(logits, None), (logits[0], features)]:
+            found = fisher_matrix(mdp, parameters, gamma=gamma, features=shared)
+            assert_close(found, hessian_of_mean_kl(mdp, parameters, gamma, shared), **EXACT)
+
+
+def test_the_fisher_matrix_is_the_covariance_of_the_scores(fisher_matrix):
+    # over all steps of all episodes at gamma 1, each counted once
+    mdp = finite_mdp(2)
+    logits = oracles.random_logits(mdp, 3)
+    rows, seen = oracles.softmax_rows(mdp, logits), mdp.observation_of.tolist()
+    total, length = torch.zeros(6, 6, dtype=torch.float64), 0.0
+    for probability, path in oracles.all_paths(mdp, rows):
+        for state, action, _ in path:
+            score = torch.zeros(3, 2, dtype=torch.float64)
+            score[seen[state]] = -float64(*rows[state])
+            score[seen[state], action] += 1
+            total += probability * torch.outer(score.flatten(), score.flatten())
+            length += probability
+    assert_close(fisher_matrix(mdp, logits, gamma=1.0), total / length, **EXACT)
+
+
+def test_the_fisher_matrix_of_a_coin_by_hand(fisher_matrix):
+    # p·(1 − p) = 3/16, whatever the rewards
+    logits = float64([0.25, 0.75]).log()
+    expected = float64([1, -1], [-1, 1]) * 3 / 16
+    assert_close(fisher_matrix(bandit([5.0, 0.0]), logits, gamma=0.9), expected, **EXACT)
+
+
 # --- MDPs with a name ------------------------------------------------------------------
 
 
@@ -400,3 +482,14 @@ def test_moments_need_all_probabilities():
 def test_a_ring_needs_a_place_and_a_probability():
     assert refused(lambda: ergodic(0, ending=0.1)).startswith("num_states is 0; expected 1")
     assert refused(lambda: ergodic(3, ending=1.1)).startswith("ending is 1.1; expected a number")
+
+
+@pytest.mark.messages
+def test_policies_of_two_mdps_have_no_kl():
+    message = refused(lambda: package.state_kl(uniform(fork()), uniform(two_state())))
+    assert message == (
+        "policy_old has shape (2, 2); expected (6, 2) like policy. Give both for the states and "
+        "actions of one MDP."
+    )
+    message = refused(lambda: package.state_kl(uniform(fork()), zeros(fork())))
+    assert message.startswith("policy has the row [0.0, 0.0] at index (0,); expected probabilities")

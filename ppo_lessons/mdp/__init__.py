@@ -14,8 +14,8 @@ MDPs); tables holds the checks.
 Source: Sutton & Barto 2018, chapters 3 and 13. We write r_t for the reward that a_t earns.
 """
 
-from ppo_lessons.mdp.compare import expected_surrogate, performance_difference
-from ppo_lessons.mdp.gradients import policy_gradient, score_table, usual_update
+from ppo_lessons.mdp.compare import expected_surrogate, mean_kl, performance_difference, state_kl
+from ppo_lessons.mdp.gradients import fisher_matrix, policy_gradient, score_table, usual_update
 from ppo_lessons.mdp.model import MDP, softmax_policy, unroll
 from ppo_lessons.mdp.moments import gradient_estimates, mean_and_covariance
 from ppo_lessons.mdp.solve import (
@@ -54,15 +54,18 @@ __all__ = [
     "ergodic",
     "expected_return",
     "expected_surrogate",
+    "fisher_matrix",
     "fork",
     "gradient_estimates",
     "mean_and_covariance",
+    "mean_kl",
     "performance_difference",
     "policy_gradient",
     "random_walk",
     "sample_trajectories",
     "score_table",
     "softmax_policy",
+    "state_kl",
     "state_values",
     "state_visits",
     "surrogate_trap",

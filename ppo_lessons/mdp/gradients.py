@@ -81,3 +81,38 @@ def score_table(
         features = torch.eye(K * A, dtype=torch.float64).reshape(K, A, K * A)
     seen = features[mdp.observation_of]
     return seen - (policy * seen).sum(1, keepdim=True)
+
+
+def fisher_matrix(
+    mdp: MDP,
+    parameters: Float64[Tensor, "..."],
+    *,
+    gamma: float,
+    features: Float64[Tensor, "K A F"] | None = None,
+) -> Float64[Tensor, "P P"]:
+    """F = Σ_s d(s)·Σ_a π(a|s)·∇log π(a|s)·∇log π(a|s)ᵀ / Σ_s d(s), with d the discounted visits.
+
+    F is the covariance of the scores, and the curvature of `mean_kl` at the policy itself: a
+    small step x moves it by KL ≈ ½·xᵀ·F·x. With logits F is singular: a shift common to a row
+    changes no probability. Use `torch.linalg.pinv`, or add a little of the identity.
+
+    Args:
+        mdp: the model.
+        parameters: of one policy, as in `score_table`.
+        gamma: discount of the visits, in [0, 1].
+        features: as in `score_table`.
+
+    Returns:
+        A symmetric matrix, in nats per squared unit of parameter.
+
+    Raises:
+        TypeError: if a dtype is not float64.
+        ValueError: as `score_table` and `state_visits`.
+
+    Source: Kakade 2001, "A natural policy gradient".
+    """
+    scores = score_table(mdp, parameters, features=features)
+    policy = softmax_policy(mdp, parameters, features=features)
+    visits = state_visits(mdp, policy, gamma=gamma)
+    weights = (visits / visits.sum()).unsqueeze(-1) * policy
+    return torch.einsum("sa,sap,saq->pq", weights, scores, scores)

@@ -99,3 +99,78 @@ def compared_with_the_first_of_the_batch(mdp, policy, policy_old, *, gamma):
     first = policy if policy.ndim == 2 else policy[0]
     weights = state_visits(mdp, first, gamma=gamma).unsqueeze(-1) * policy
     return (weights * advantages(mdp, policy_old, gamma=gamma)).sum((-2, -1))
+
+
+def rows_kl(p, q):
+    return (torch.xlogy(p, p) - torch.xlogy(p, q)).sum(-1)
+
+
+@breaks("state_kl")
+def turned_around(policy_old, policy):
+    """Is KL(π ‖ π_old): the new policy weights the sum."""
+    return rows_kl(policy, policy_old)
+
+
+@breaks("state_kl")
+def averaged_over_actions(policy_old, policy):
+    """Divides by the number of actions."""
+    return rows_kl(policy_old, policy) / policy.shape[-1]
+
+
+@breaks("state_kl")
+def second_order_only(policy_old, policy):
+    """Takes ½·χ², which agrees with the KL for small steps only."""
+    return 0.5 * ((policy - policy_old) ** 2 / policy_old).sum(-1)
+
+
+@breaks("mean_kl")
+def visits_of_the_new_policy(mdp, policy, policy_old, *, gamma):
+    """Weights by where the new policy goes."""
+    weights = state_visits(mdp, policy, gamma=gamma)
+    return (weights * rows_kl(policy_old, policy)).sum(-1) / weights.sum(-1)
+
+
+@breaks("mean_kl")
+def visits_not_normalised(mdp, policy, policy_old, *, gamma):
+    """Sums over the steps of an episode instead of averaging over them."""
+    weights = state_visits(mdp, policy_old, gamma=gamma)
+    return (weights * rows_kl(policy_old, policy)).sum(-1)
+
+
+@breaks("mean_kl")
+def all_states_alike(mdp, policy, policy_old, *, gamma):
+    """Counts a state that is never visited like any other."""
+    return rows_kl(policy_old, policy).mean(-1)
+
+
+def weighted_scores(mdp, parameters, features, weights):
+    policy = softmax_policy(mdp, parameters, features=features).unsqueeze(-1)
+    seen = feature_rows(mdp, parameters, features)
+    scores = seen - (policy * seen).sum(1, keepdim=True)
+    return torch.einsum("sa,sap,saq->pq", weights, scores, scores)
+
+
+@breaks("fisher_matrix")
+def visits_summed(mdp, parameters, *, gamma, features=None):
+    """Is the sum over an episode: the visits are not normalised."""
+    policy = softmax_policy(mdp, parameters, features=features)
+    weights = state_visits(mdp, policy, gamma=gamma).unsqueeze(-1) * policy
+    return weighted_scores(mdp, parameters, features, weights)
+
+
+@breaks("fisher_matrix")
+def actions_all_alike(mdp, parameters, *, gamma, features=None):
+    """Averages over actions as if all were equally likely."""
+    policy = softmax_policy(mdp, parameters, features=features)
+    visits = state_visits(mdp, policy, gamma=gamma).unsqueeze(-1)
+    weights = (visits / visits.sum()).expand_as(policy) / policy.shape[-1]
+    return weighted_scores(mdp, parameters, features, weights)
+
+
+@breaks("fisher_matrix")
+def weighted_by_advantages(mdp, parameters, *, gamma, features=None):
+    """Lets the rewards in: curvature of the surrogate, not of the policy."""
+    policy = softmax_policy(mdp, parameters, features=features)
+    visits = state_visits(mdp, policy, gamma=gamma).unsqueeze(-1)
+    weights = visits / visits.sum() * policy * advantages(mdp, policy, gamma=gamma)
+    return weighted_scores(mdp, parameters, features, weights)
