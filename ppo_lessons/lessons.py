@@ -98,9 +98,11 @@ LESSONS: tuple[Lesson, ...] = (
         name="importance",
         title="Importance sampling",
         question="May I reuse old data?",
-        minutes=30,
+        minutes=40,
         prerequisites=("reinforce",),
         module=True,
+        notebook=True,
+        figures=True,
     ),
     Lesson(
         name="trust_region",
