@@ -16,15 +16,9 @@ import torch
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from ppo_lessons.importance import approximate_kl, importance_ratios
-from ppo_lessons.mdp import MDP, advantages, expected_return, state_visits
-from ppo_lessons.shapes import (
-    check_finite,
-    check_positive,
-    check_same_shape,
-    masked_mean,
-    stop_masked,
-)
+from ppo_lessons.importance import approximate_kl, surrogate_loss
+from ppo_lessons.mdp import MDP, advantages, expected_return, state_kl, state_visits
+from ppo_lessons.shapes import check_finite, check_positive, check_same_shape
 
 
 def natural_gradient_step(
@@ -52,7 +46,7 @@ def natural_gradient_step(
     Raises:
         ValueError: if the shapes do not fit, a number is not finite or δ is not above 0.
 
-    Source: Kakade 2002 (natural policy gradient); Schulman et al. 2015 (TRPO), appendix C.
+    Source: Kakade 2001 (natural policy gradient); Schulman et al. 2015 (TRPO), appendix C.
     """
     check_positive(max_kl=max_kl)
     check_finite(gradient=gradient, fisher=fisher)
@@ -152,12 +146,10 @@ def penalty_loss(
 
     Source: Schulman et al. 2017 (PPO), eq. 8, with its sign turned; there the KL is exact.
     """
-    check_same_shape(log_probs=log_probs, log_probs_old=log_probs_old, advantages=advantages)
     check_positive(beta=beta)
-    log_probs, log_probs_old = stop_masked(log_probs, mask), log_probs_old.detach()
-    surrogate = masked_mean(importance_ratios(log_probs, log_probs_old) * advantages.detach(), mask)
-    kl_k3 = approximate_kl(log_probs, log_probs_old, estimator="k3", mask=mask)
-    return beta * kl_k3 - surrogate
+    loss = surrogate_loss(log_probs, log_probs_old, advantages, mask=mask)
+    kl_k3 = approximate_kl(log_probs, log_probs_old.detach(), estimator="k3", mask=mask)
+    return loss + beta * kl_k3
 
 
 def adapt_beta(beta: float, kl: float, *, target_kl: float) -> float:
@@ -300,9 +292,5 @@ def trpo_lower_bound(
     price = trpo_penalty(mdp, policy_old, gamma=gamma)
     weights = state_visits(mdp, policy_old, gamma=gamma).unsqueeze(-1)
     surrogate = (weights * policy * advantages(mdp, policy_old, gamma=gamma)).sum((-2, -1))
-    distance = _state_kl(policy_old, policy).amax(-1)
+    distance = state_kl(policy_old, policy).amax(-1)
     return expected_return(mdp, policy_old, gamma=gamma) + surrogate - price * distance
-
-
-def _state_kl(policy_old: Tensor, policy: Tensor) -> Tensor:
-    return torch.where(policy_old > 0, policy_old * (policy_old.log() - policy.log()), 0.0).sum(-1)

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-LESSONS = ("shapes", "mdp", "reinforce", "importance", "clip", "critic", "gae")
+LESSONS = ("shapes", "mdp", "reinforce", "importance", "trust_region", "clip", "critic", "gae")
 
 Function = Callable[..., Any]
 
