@@ -1,6 +1,6 @@
 """Each named mistake is refused by a claim, and each claim refuses a mistake: its control.
 
-The claims are the tests of the modules; `tools/list_mistakes.py` prints who refuses what.
+The claims are the tests of the modules; `tools/list_mistakes.py --claims` prints who refuses what.
 """
 
 import importlib

@@ -88,6 +88,10 @@ def exercise_data(exercise: Exercise, right: Any, wrong: Mapping[str, Any]) -> d
         return hashed_data(exercise, right, wrong)
     assert isinstance(exercise, FunctionExercise)
     expected = outcomes_of(exercise, right)
+    for case, outcome in zip(exercise.cases, expected, strict=True):
+        if outcome.problem:
+            words = f"{outcome.problem} {outcome.detail}"
+            raise DataError(f"{exercise.id}: a right answer fails in {case.name!r}: {words}")
     theirs = {name: outcomes_of(exercise, function) for name, function in wrong.items()}
     if doubled := alike({"a right answer": expected, **theirs}):
         raise DataError(f"{exercise.id}: no case tells {doubled[0]} from {doubled[1]}; add one")

@@ -632,6 +632,7 @@ EXERCISES = (
         id="clip.mended_loss",
         cases=LOSS_CASES,
         numbers_of="clip.clipped_surrogate_loss",
+        starts_with="maximum_for_bad_actions",
         gives="scalar",
         learns=("log_probs",),
         mistakes=MENDED_MISTAKES,

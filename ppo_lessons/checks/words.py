@@ -189,7 +189,7 @@ def show_values(
     inputs = dict(case.inputs)
     place = next(i for i, pair in enumerate(zip(got, wanted, strict=True)) if not close(*pair))
     if exercise.gives == "same shape":
-        inputs = {name: [flat(value)[place]] for name, value in inputs.items()}
+        inputs = {name: [leaves(value)[place]] for name, value in inputs.items()}
         shape, got, wanted = (1,), [got[place]], [wanted[place]]
     elif exercise.gives == "one per row":
         width = math.prod(shape[1:])

@@ -1114,3 +1114,63 @@ def bound_as_a_factor(ratios, advantages, *, epsilon_low, epsilon_high, bound):
     advantages = advantages.detach()
     lower = dual(ratios, advantages, epsilon_low, epsilon_high, math.inf)
     return torch.where(advantages < 0, bound * lower, lower)
+
+
+# --- slow definitions ----------------------------------------------------------------------
+
+
+def each(function, *rows):
+    """Apply a rule to each place of nested lists of one shape."""
+    if isinstance(rows[0], list):
+        return [each(function, *row) for row in zip(*rows, strict=True)]
+    return function(*rows)
+
+
+def flat(rows):
+    return [number for row in rows for number in flat(row)] if isinstance(rows, list) else [rows]
+
+
+def slow_sample(ratio, advantage, low, high, bound=math.inf):
+    """The objective of one sample, branch by branch."""
+    if advantage > 0:
+        return ratio * advantage if ratio <= high else high * advantage
+    if ratio < low:
+        return low * advantage
+    return bound * advantage if ratio > bound else ratio * advantage
+
+
+def slow_surrogate(ratios, advantages, *, clip_epsilon):
+    edges = 1 - clip_epsilon, 1 + clip_epsilon
+    return each(lambda ratio, advantage: slow_sample(ratio, advantage, *edges), ratios, advantages)
+
+
+def slow_ratios(log_probs, log_probs_old):
+    return each(lambda new, old: math.exp(new - old), log_probs, log_probs_old)
+
+
+def slow_loss(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = slow_ratios(log_probs, log_probs_old)
+    terms = flat(slow_surrogate(ratios, advantages, clip_epsilon=clip_epsilon))
+    return -sum(terms) / len(terms)
+
+
+def slow_fractions(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    ratios = flat(slow_ratios(log_probs, log_probs_old))
+    outside = [not 1 - clip_epsilon <= ratio <= 1 + clip_epsilon for ratio in ratios]
+    rows = zip(outside, ratios, flat(advantages), strict=True)
+    silent = [out and (ratio - 1) * advantage > 0 for out, ratio, advantage in rows]
+    return sum(outside) / len(ratios), sum(silent) / len(ratios)
+
+
+def slow_dual(ratios, advantages, *, epsilon_low, epsilon_high, bound):
+    edges = 1 - epsilon_low, 1 + epsilon_high, bound
+    return each(lambda ratio, advantage: slow_sample(ratio, advantage, *edges), ratios, advantages)
+
+
+ORACLES = {
+    "clipped_surrogate": slow_surrogate,
+    "clipped_surrogate_loss": slow_loss,
+    "clip_fractions": slow_fractions,
+    "mended_loss": slow_loss,
+    "asymmetric_dual_clip": slow_dual,
+}
