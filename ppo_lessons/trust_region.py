@@ -100,10 +100,11 @@ def backtracking_line_search(
     improvement that the gradient promised; we ask for any.
     """
     check_same_shape(parameters=parameters, step=step)
-    check_positive(max_kl=max_kl, shrink=shrink, max_tries=max_tries)
-    if shrink >= 1:
+    check_positive(max_kl=max_kl)
+    if not (0 < shrink < 1 and max_tries >= 1):
         raise ValueError(
-            f"shrink is {shrink}; expected a number between 0 and 1. Choose 0.5, for instance."
+            f"shrink is {shrink} and max_tries is {max_tries}; expected a number between 0 and 1, "
+            "and at least 1. Choose 0.5 and 10, for instance."
         )
     for k in range(max_tries):
         tried = parameters + shrink**k * step
