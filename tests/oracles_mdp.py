@@ -179,3 +179,63 @@ def gamblers_ruin(num_places: int, right: float) -> list[float]:
 def is_connected(path: Path, transitions: Tensor) -> bool:
     """Whether each move of a path is possible."""
     return all(transitions[s, a, following] > 0 for (s, a, _), (following, _, _) in pairwise(path))
+
+
+def gae_along(path: Path, critic: list[float], gamma: float, gae_lambda: float) -> list[float]:
+    """Σ_k (γλ)ᵏ·δ_{t+k} for each step of a whole episode: the double sum, no recursion."""
+    after = [critic[state] for state, _, _ in path[1:]] + [0.0]
+    errors = [
+        reward + gamma * later - critic[state]
+        for (state, _, reward), later in zip(path, after, strict=True)
+    ]
+    return [
+        math.fsum((gamma * gae_lambda) ** k * error for k, error in enumerate(errors[t:]))
+        for t in range(len(path))
+    ]
+
+
+def score_by_logits(mdp: MDP, policy: list[list[float]], state: int, action: int) -> Tensor:
+    """[a = b] − π(b|s) in the row that s reads, 0 in the others; flat."""
+    rows = torch.zeros(max(mdp.observation_of.tolist()) + 1, len(policy[0]), dtype=torch.float64)
+    row = int(mdp.observation_of[state])
+    rows[row] = -torch.tensor(policy[state], dtype=torch.float64)
+    rows[row, action] += 1
+    return rows.flatten()
+
+
+def gradient_moments_by_paths(
+    mdp: MDP, policy: list[list[float]], critic: list[float], gamma: float, gae_lambda: float
+) -> tuple[Tensor, Tensor]:
+    """Mean and covariance of Σ_t ∇log π(a_t|s_t)·GAE_t, one path after the other."""
+    chances, sums = [], []
+    for probability, path in all_paths(mdp, policy):
+        weights = gae_along(path, critic, gamma, gae_lambda)
+        steps = zip(path, weights, strict=True)
+        sums.append(sum(w * score_by_logits(mdp, policy, s, a) for (s, a, _), w in steps))
+        chances.append(probability)
+    weights = torch.tensor(chances, dtype=torch.float64)
+    table = torch.stack(sums)  # pyright: ignore[reportArgumentType]
+    mean = (weights[:, None] * table).sum(0)
+    squares = (table - mean).unsqueeze(-1) * (table - mean).unsqueeze(-2)
+    return mean, (weights[:, None, None] * squares).sum(0)
+
+
+def advantage_moments_by_paths(
+    mdp: MDP, policy: list[list[float]], critic: list[float], gamma: float, gae_lambda: float
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance of GAE given s and a: paths from s that begin with a (finite MDPs)."""
+    means, variances = [], []
+    for state in range(len(policy)):
+        for action in range(len(policy[state])):
+            first = [float(action == other) for other in range(len(policy[state]))]
+            forced = [first if s == state else policy[s] for s in range(len(policy))]
+            found = [
+                (probability, gae_along(path, critic, gamma, gae_lambda)[0])
+                for probability, path in paths_from(mdp, forced, state)
+            ]
+            mean = math.fsum(p * z for p, z in found)
+            means.append(mean)
+            variances.append(math.fsum(p * (z - mean) ** 2 for p, z in found))
+    shape = (len(policy), len(policy[0]))
+    tables = [torch.tensor(table, dtype=torch.float64) for table in (means, variances)]
+    return tables[0].reshape(shape), tables[1].reshape(shape)

@@ -23,11 +23,14 @@ from ppo_lessons.mdp import (
     expected_surrogate,
     fork,
     policy_gradient,
+    random_walk,
+    sample_trajectories,
     softmax_policy,
     state_values,
     state_visits,
     surrogate_trap,
     two_state,
+    two_step_sign_flip,
     usual_update,
 )
 
@@ -40,6 +43,8 @@ performance_difference = under_test(package.performance_difference)
 state_kl = under_test(package.state_kl)
 mean_kl = under_test(package.mean_kl)
 fisher_matrix = under_test(package.fisher_matrix)
+gae_moments = under_test(package.gae_moments)
+mean_squared_error = under_test(package.mean_squared_error)
 
 
 def float64(*numbers):
@@ -313,6 +318,241 @@ def test_the_fisher_matrix_of_a_coin_by_hand(fisher_matrix):
     assert_close(fisher_matrix(bandit([5.0, 0.0]), logits, gamma=0.9), expected, **EXACT)
 
 
+# --- Moments of GAE --------------------------------------------------------------------
+
+SETTINGS = [(1.0, 1.0), (0.9, 0.8), (0.5, 0.0), (0.9, 1.0), (1.0, 0.4), (0.0, 0.3)]
+LAMBDAS = (0.0, 0.3, 0.9, 1.0)
+
+
+def random_critic(mdp: MDP, seed: int):
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(len(mdp.initial), generator=generator, dtype=torch.float64)
+
+
+def test_the_moments_of_a_coin_by_hand(gae_moments):
+    # Arm 1 pays 1, the critic says 1/4: Z = 3/4 or −1/4. In the logit of arm 1 an episode
+    # estimates ½·¾ = 3/8 or −½·(−¼) = 1/8: mean 1/4, variance 1/64.
+    mdp = bandit([0.0, 1.0])
+    found = gae_moments(mdp, zeros(mdp), float64(0.25), gamma=0.9, gae_lambda=0.5)
+    assert_close(found.gradient_mean, float64(-0.25, 0.25), **EXACT)
+    assert_close(found.gradient_covariance, float64([1, -1], [-1, 1]) / 64, **EXACT)
+    assert_close(found.advantage_mean, float64([-0.25, 0.75]), **EXACT)
+    assert_close(found.advantage_variance, float64([0, 0]), **EXACT)
+
+
+def test_the_moments_of_the_fork_by_hand(gae_moments):
+    # γ = 1, λ = ½, V̂ = (1, 8). Room: δ = −8 or 12, mean 2, so after "go" Z = 8 − 1 + ½·(−8 or 12)
+    # = 3 or 13, mean 8, variance 25; after "stay" Z = −1. In the slopes of "go" and "right":
+    #   stay, ½: (½·1, 0);  go wrong, ¼: (½·3, ½·8);  go right, ¼: (½·13, ½·12)
+    #   means ¼ + 2 = 2.25 and 2.5;  variances ⅛ + ¼·(2.25 + 42.25) − 2.25² = 6.1875 and
+    #   ¼·(16 + 36) − 2.5² = 6.75;  covariance ¼·(1.5·4 + 6.5·6) − 2.25·2.5 = 5.625
+    mdp, features = fork(), action_one_per_row(fork())
+    start = torch.zeros(2, dtype=torch.float64)
+    found = gae_moments(mdp, start, float64(1, 8), gamma=1.0, gae_lambda=0.5, features=features)
+    assert_close(found.gradient_mean, float64(2.25, 2.5), **EXACT)
+    expected = float64([6.1875, 5.625], [5.625, 6.75])
+    assert_close(found.gradient_covariance, expected, **EXACT)
+    assert_close(found.advantage_mean, float64([-1, 8], [-8, 12]), **EXACT)
+    assert_close(found.advantage_variance, float64([0, 25], [0, 0]), **EXACT)
+
+
+def test_the_moments_agree_with_all_paths(gae_moments):
+    mdps = [two_state(), fork(), two_step_sign_flip(), *[finite_mdp(seed) for seed in range(8)]]
+    for seed, mdp in enumerate(mdps):
+        logits, critic = oracles.random_logits(mdp, seed + 1), random_critic(mdp, seed)
+        gamma, gae_lambda = SETTINGS[seed % 6]
+        found = gae_moments(mdp, logits, critic, gamma=gamma, gae_lambda=gae_lambda)
+        given = (oracles.softmax_rows(mdp, logits), critic.tolist(), gamma, gae_lambda)
+        mean, covariance = oracles.gradient_moments_by_paths(mdp, *given)
+        assert_close(found.gradient_mean, mean, **EXACT)
+        assert_close(found.gradient_covariance, covariance, **EXACT)
+        mean, variance = oracles.advantage_moments_by_paths(mdp, *given)
+        assert_close(found.advantage_mean, mean, **EXACT)
+        assert_close(found.advantage_variance, variance, **EXACT)
+
+
+def test_the_moments_in_features_follow_the_chain_rule(gae_moments):
+    mdp, features = endless_mdp(5), random_features(endless_mdp(5), 6, num_features=3)
+    parameters, critic = float64(0.4, -0.3, 0.2), random_critic(mdp, 7)
+    settings = {"gamma": 0.9, "gae_lambda": 0.7}
+    found = gae_moments(mdp, parameters, critic, features=features, **settings)
+    logits = (features * parameters).sum(-1)
+    per_logit = gae_moments(mdp, logits, critic, **settings)
+    jacobian = features.flatten(0, 1)  # of the logits: [K·A, F]
+    assert_close(found.gradient_mean, per_logit.gradient_mean @ jacobian, **EXACT)
+    expected = jacobian.T @ per_logit.gradient_covariance @ jacobian
+    assert_close(found.gradient_covariance, expected, **EXACT)
+    assert_close(found.advantage_variance, per_logit.advantage_variance, **EXACT)
+
+
+def sampled_moments(mdp, parameters, critic, features, *, gamma, gae_lambda, seed, number=20_000):
+    """GAE along drawn episodes by its recursion, and their gradient estimates."""
+    policy = softmax_policy(mdp, parameters, features=features)
+    generator = torch.Generator().manual_seed(seed)
+    drawn = sample_trajectories(mdp, policy, num_trajectories=number, generator=generator)
+    later = critic[drawn.next_states] * ~drawn.terminated
+    errors = (drawn.rewards + gamma * later - critic[drawn.states]) * drawn.valid
+    weights = errors.clone()
+    for t in reversed(range(len(errors) - 1)):
+        weights[t] += gamma * gae_lambda * weights[t + 1]
+    return (
+        drawn,
+        weights,
+        package.gradient_estimates(mdp, parameters, drawn, weights, features=features),
+    )
+
+
+def in_standard_errors(samples, expected):
+    """How far the mean of samples [n, ...] is from what is expected, in standard errors."""
+    return ((samples.mean(0) - expected) / samples.std(0) * len(samples) ** 0.5).abs().max()
+
+
+def test_the_moments_agree_with_sampled_walks(gae_moments):
+    mdp = random_walk(5, noise=0.2)
+    # the logit of "right" is θ_0 + θ_1·place, that of "left" is 0
+    features = torch.zeros(6, 2, 2, dtype=torch.float64)
+    features[:, 1] = torch.stack([torch.ones(6), torch.linspace(-1, 1, 6)], dim=1)
+    parameters, critic = float64(0.3, 0.4), random_critic(mdp, 3)
+    settings = {"gamma": 0.95, "gae_lambda": 0.8}
+    exact = gae_moments(mdp, parameters, critic, features=features, **settings)
+    drawn, weights, found = sampled_moments(mdp, parameters, critic, features, seed=0, **settings)
+    assert in_standard_errors(found, exact.gradient_mean) < 4
+    centred = found - exact.gradient_mean
+    squares = centred[:, :, None] * centred[:, None, :]
+    assert in_standard_errors(squares, exact.gradient_covariance) < 4
+    for s, a in [(0, 0), (2, 1), (4, 1), (5, 0)]:
+        here = (drawn.states == s) & (drawn.actions == a) & drawn.valid
+        first = here & (here.cumsum(0) == 1)  # one step of an episode: the samples are independent
+        samples = weights[first]
+        if samples.std() > 1e-9:  # some steps know how the episode goes on
+            assert in_standard_errors(samples, exact.advantage_mean[s, a]) < 4
+            squares = (samples - exact.advantage_mean[s, a]) ** 2
+            assert in_standard_errors(squares, exact.advantage_variance[s, a]) < 4
+        else:
+            assert_close(samples[0], exact.advantage_mean[s, a], **EXACT)
+
+
+def test_at_lambda_one_the_gradient_is_right_with_every_critic(gae_moments):
+    for seed in range(30):
+        mdp, gamma = endless_mdp(seed), (0.5, 0.9, 1.0)[seed % 3]
+        logits, critic = oracles.random_logits(mdp, seed), 10 * random_critic(mdp, seed)
+        found = gae_moments(mdp, logits, critic, gamma=gamma, gae_lambda=1.0)
+        expected = usual_update(mdp, logits, gamma=gamma).flatten()
+        assert_close(found.gradient_mean, expected, **EXACT)
+
+
+def test_at_lambda_one_the_advantage_is_off_by_minus_the_error(gae_moments):
+    for seed in range(30):
+        mdp, gamma = endless_mdp(seed), (0.5, 0.9, 1.0)[seed % 3]
+        logits, error = oracles.random_logits(mdp, seed), random_critic(mdp, seed)
+        policy = softmax_policy(mdp, logits)
+        critic = state_values(mdp, policy, gamma=gamma) + error
+        found = gae_moments(mdp, logits, critic, gamma=gamma, gae_lambda=1.0)
+        expected = advantages(mdp, policy, gamma=gamma) - error[:, None]
+        assert_close(found.advantage_mean, expected, **EXACT)
+
+
+def test_an_exact_critic_is_right_at_every_lambda(gae_moments):
+    for seed in range(30):
+        mdp, gamma = endless_mdp(seed), (0.5, 0.9, 1.0)[seed % 3]
+        logits = oracles.random_logits(mdp, seed)
+        policy = softmax_policy(mdp, logits)
+        critic = state_values(mdp, policy, gamma=gamma)
+        for gae_lambda in LAMBDAS:
+            found = gae_moments(mdp, logits, critic, gamma=gamma, gae_lambda=gae_lambda)
+            expected = usual_update(mdp, logits, gamma=gamma).flatten()
+            assert_close(found.gradient_mean, expected, **EXACT)
+            expected = advantages(mdp, policy, gamma=gamma)
+            assert_close(found.advantage_mean, expected, **EXACT)
+
+
+def bias(mdp, logits, critic, *, gamma, gae_lambda):
+    found = package.gae_moments(mdp, logits, critic, gamma=gamma, gae_lambda=gae_lambda)
+    return (found.gradient_mean - usual_update(mdp, logits, gamma=gamma).flatten()).abs().max()
+
+
+def test_below_lambda_one_a_wrong_critic_does_harm():
+    # negative control of both claims: neither λ = 1 nor an exact critic
+    for seed in range(30):
+        mdp = endless_mdp(seed)
+        logits = oracles.random_logits(mdp, seed)
+        exact = state_values(mdp, softmax_policy(mdp, logits), gamma=0.9)
+        for critic in (torch.zeros_like(exact), exact + random_critic(mdp, seed)):
+            assert bias(mdp, logits, critic, gamma=0.9, gae_lambda=0.5) > 1e-4
+        # exact for another discount: not exact
+        other = state_values(mdp, softmax_policy(mdp, logits), gamma=0.5)
+        assert bias(mdp, logits, other, gamma=0.9, gae_lambda=0.5) > 1e-4
+
+
+def test_an_error_that_depends_on_the_action_does_not_cancel():
+    # negative control of "every critic": the same estimate, less a guess of Q for the action taken
+    for seed in range(5):
+        mdp = finite_mdp(seed)
+        logits = oracles.random_logits(mdp, seed)
+        listed = enumerate_trajectories(mdp, softmax_policy(mdp, logits))
+        later = listed.rewards.flip(0).cumsum(0).flip(0)
+        right = usual_update(mdp, logits, gamma=1.0).flatten()
+        by_state = random_critic(mdp, seed)[listed.states]
+        by_action = torch.stack([random_critic(mdp, seed), random_critic(mdp, seed + 1)], 1)
+        by_action = by_action[listed.states, listed.actions]
+        means = [
+            listed.probabilities @ package.gradient_estimates(mdp, logits, listed, later - guess)
+            for guess in (by_state, by_action)
+        ]
+        assert_close(means[0], right, **EXACT)
+        assert (means[1] - right).abs().max() > 1e-2
+
+
+def test_a_constant_error_cancels_where_the_end_is_no_news():
+    mdp = ergodic(4, ending=0.1)
+    logits = oracles.random_logits(mdp, 1)
+    policy = softmax_policy(mdp, logits)
+    critic = state_values(mdp, policy, gamma=1.0) + 1
+    # biased advantages all the same: −0.1·(1 + 0.9λ + …) = −0.1/(1 − 0.9·λ)
+    for gae_lambda in LAMBDAS:
+        assert bias(mdp, logits, critic, gamma=1.0, gae_lambda=gae_lambda) < 1e-12
+        found = package.gae_moments(mdp, logits, critic, gamma=1.0, gae_lambda=gae_lambda)
+        error = found.advantage_mean - advantages(mdp, policy, gamma=1.0)
+        expected = torch.full((4, 2), -0.1 / (1 - 0.9 * gae_lambda), dtype=torch.float64)
+        assert_close(error, expected, **EXACT)
+    # negative control: in the walk an end depends on the action
+    walk = random_walk(4, noise=0.1)
+    critic = state_values(walk, uniform(walk), gamma=1.0) + 1
+    assert bias(walk, zeros(walk), critic, gamma=1.0, gae_lambda=0.5) > 0.01
+
+
+def test_the_error_of_a_mean_by_hand(mean_squared_error):
+    moments = package.Moments(
+        float64(1, 2), float64([3, 1], [1, 5]), float64([0, 0]), float64([0, 0])
+    )
+    # bias (1, 2) − (1, 0), so 0² + 2² = 4; trace 3 + 5 = 8
+    for number, expected in [(1, 12.0), (4, 6.0), (8, 5.0)]:
+        found = mean_squared_error(moments, float64([1], [0]), num_trajectories=number)
+        assert_close(found.item(), expected, **EXACT)
+
+
+def test_lambda_trades_bias_for_variance_in_the_gradient():
+    # MSE over n episodes: with few of them a small λ is best, with many λ = 1
+    mdp = random_walk(7, noise=0.0)
+    critic = 0.5 * state_values(mdp, uniform(mdp), gamma=1.0)
+    target = usual_update(mdp, zeros(mdp), gamma=1.0)
+
+    def best_lambda(number):
+        grid = [n / 10 for n in range(11)]
+        errors = [
+            package.mean_squared_error(
+                package.gae_moments(mdp, zeros(mdp), critic, gamma=1.0, gae_lambda=gae_lambda),
+                target,
+                num_trajectories=number,
+            ).item()
+            for gae_lambda in grid
+        ]
+        return grid[errors.index(min(errors))]
+
+    assert best_lambda(1) < best_lambda(10) < best_lambda(10_000)
+    assert best_lambda(10_000) == 1.0
+
+
 # --- MDPs with a name ------------------------------------------------------------------
 
 
@@ -493,3 +733,42 @@ def test_policies_of_two_mdps_have_no_kl():
     )
     message = refused(lambda: package.state_kl(uniform(fork()), zeros(fork())))
     assert message.startswith("policy has the row [0.0, 0.0] at index (0,); expected probabilities")
+
+
+@pytest.mark.messages
+def test_a_critic_of_another_shape_is_refused():
+    mdp = two_state()
+    settings = {"gamma": 0.9, "gae_lambda": 0.9}
+    message = refused(lambda: package.gae_moments(mdp, zeros(mdp), float64(0, 0), **settings))
+    assert message == (
+        "critic has shape (2,); expected (6,). Give one value for each state, also if the policy "
+        "cannot tell two of them apart."
+    )
+    infinite = float64(0, 0, 0, 0, 0, math.inf)
+    message = refused(lambda: package.gae_moments(mdp, zeros(mdp), infinite, **settings))
+    assert message.startswith("critic holds inf at index (5,); expected finite numbers.")
+
+
+@pytest.mark.messages
+def test_moments_need_episodes_that_end_and_a_lambda():
+    ring, critic = ergodic(3, ending=0.0), torch.zeros(3, dtype=torch.float64)
+    settings = {"gamma": 0.9, "gae_lambda": 0.9}
+    message = refused(lambda: package.gae_moments(ring, zeros(ring), critic, **settings))
+    assert message.startswith("in ergodic the policy never ends the episode from state 0;")
+    settings["gae_lambda"] = 1.5
+    message = refused(lambda: package.gae_moments(ring, zeros(ring), critic, **settings))
+    assert message.startswith("gae_lambda is 1.5; expected a number in [0, 1].")
+
+
+@pytest.mark.messages
+def test_an_error_needs_a_target_and_a_number():
+    mdp = bandit([0.0, 1.0])
+    moments = package.gae_moments(mdp, zeros(mdp), float64(0), gamma=1.0, gae_lambda=1.0)
+    target = torch.zeros(3, dtype=torch.float64)
+    message = refused(lambda: package.mean_squared_error(moments, target, num_trajectories=1))
+    assert message == (
+        "target has shape (3,); expected 2 entries like gradient_mean. Take the gradient in the "
+        "same parameters."
+    )
+    message = refused(lambda: package.mean_squared_error(moments, target, num_trajectories=0))
+    assert message.startswith("num_trajectories is 0; expected 1 or more.")

@@ -8,16 +8,17 @@ tensor, so autograd goes *through* the solve and the exact policy gradient is on
     J = initial·V = d·R_π      the same number, summed from either end
 
 Read in this order: model (the tables), solve (V, Q, A, d, J), gradients, compare (two policies),
-trajectories (whole episodes), moments (how far one episode's estimate is off), zoo (named
-MDPs); tables holds the checks.
+trajectories (whole episodes), estimates (what each of them says of the gradient), moments (bias
+and variance of GAE), zoo (named MDPs); tables holds the checks.
 
 Source: Sutton & Barto 2018, chapters 3 and 13. We write r_t for the reward that a_t earns.
 """
 
 from ppo_lessons.mdp.compare import expected_surrogate, mean_kl, performance_difference, state_kl
+from ppo_lessons.mdp.estimates import gradient_estimates, mean_and_covariance
 from ppo_lessons.mdp.gradients import fisher_matrix, policy_gradient, score_table, usual_update
 from ppo_lessons.mdp.model import MDP, softmax_policy, unroll
-from ppo_lessons.mdp.moments import gradient_estimates, mean_and_covariance
+from ppo_lessons.mdp.moments import Moments, gae_moments, mean_squared_error
 from ppo_lessons.mdp.solve import (
     action_values,
     advantages,
@@ -45,6 +46,7 @@ from ppo_lessons.mdp.zoo import (
 __all__ = [
     "MAX_TRAJECTORIES",
     "MDP",
+    "Moments",
     "Trajectories",
     "action_values",
     "advantages",
@@ -56,9 +58,11 @@ __all__ = [
     "expected_surrogate",
     "fisher_matrix",
     "fork",
+    "gae_moments",
     "gradient_estimates",
     "mean_and_covariance",
     "mean_kl",
+    "mean_squared_error",
     "performance_difference",
     "policy_gradient",
     "random_walk",

@@ -1,9 +1,12 @@
 """Mistakes around exact gradients, pairs of policies, and moments of estimates."""
 
+from dataclasses import replace
+
 import torch
 
 from mistakes import new_catalogue
 from ppo_lessons.mdp import advantages, softmax_policy, state_visits
+from ppo_lessons.mdp import gae_moments as right_moments
 
 MISTAKES, breaks = new_catalogue()
 
@@ -174,3 +177,98 @@ def weighted_by_advantages(mdp, parameters, *, gamma, features=None):
     visits = state_visits(mdp, policy, gamma=gamma).unsqueeze(-1)
     weights = visits / visits.sum() * policy * advantages(mdp, policy, gamma=gamma)
     return weighted_scores(mdp, parameters, features, weights)
+
+
+@breaks("gae_moments")
+def lambda_forgotten(mdp, parameters, critic, *, gamma, gae_lambda, features=None):
+    """Lets errors fade by γ alone: λ is always 1."""
+    return right_moments(mdp, parameters, critic, gamma=gamma, gae_lambda=1.0, features=features)
+
+
+@breaks("gae_moments")
+def critic_ignored(mdp, parameters, critic, *, gamma, gae_lambda, features=None):
+    """Is the same for every critic."""
+    return right_moments(
+        mdp, parameters, 0 * critic, gamma=gamma, gae_lambda=gae_lambda, features=features
+    )
+
+
+@breaks("gae_moments")
+def critic_of_the_end_counted(mdp, parameters, critic, *, gamma, gae_lambda, features=None):
+    """Bootstraps at the end as well, from the state that the episode ended in."""
+    ends = 1 - mdp.transitions.sum(-1)
+    paid = replace(mdp, rewards=mdp.rewards + gamma * ends * critic.unsqueeze(-1))
+    return right_moments(
+        paid, parameters, critic, gamma=gamma, gae_lambda=gae_lambda, features=features
+    )
+
+
+@breaks("gae_moments")
+def second_moment_as_variance(mdp, parameters, critic, *, gamma, gae_lambda, features=None):
+    """Does not subtract the squared mean from the mean square."""
+    right = right_moments(
+        mdp, parameters, critic, gamma=gamma, gae_lambda=gae_lambda, features=features
+    )
+    mean = right.gradient_mean
+    return replace(
+        right,
+        gradient_covariance=right.gradient_covariance + torch.outer(mean, mean),
+        advantage_variance=right.advantage_variance + right.advantage_mean**2,
+    )
+
+
+@breaks("gae_moments")
+def variances_only(mdp, parameters, critic, *, gamma, gae_lambda, features=None):
+    """Leaves out how the parameters' slopes vary together: a diagonal is no covariance."""
+    right = right_moments(
+        mdp, parameters, critic, gamma=gamma, gae_lambda=gae_lambda, features=features
+    )
+    return replace(right, gradient_covariance=right.gradient_covariance.diag().diag())
+
+
+@breaks("gae_moments")
+def steps_taken_as_independent(mdp, parameters, critic, *, gamma, gae_lambda, features=None):
+    """Adds up the variance of each step as if steps of one episode did not depend on each other."""
+    right = right_moments(
+        mdp, parameters, critic, gamma=gamma, gae_lambda=gae_lambda, features=features
+    )
+    policy = softmax_policy(mdp, parameters, features=features)
+    weights = state_visits(mdp, policy, gamma=1.0).unsqueeze(-1) * policy
+    squares = weights * (right.advantage_variance + right.advantage_mean**2)
+    covariance = weighted_scores(mdp, parameters, features, squares)
+    return replace(right, gradient_covariance=covariance)
+
+
+@breaks("gae_moments")
+def discounted_visits(mdp, parameters, critic, *, gamma, gae_lambda, features=None):
+    """Weights step t by γᵗ: the mean is that of the discounted J, not of the usual update."""
+    right = right_moments(
+        mdp, parameters, critic, gamma=gamma, gae_lambda=gae_lambda, features=features
+    )
+    policy = softmax_policy(mdp, parameters, features=features).unsqueeze(-1)
+    seen = feature_rows(mdp, parameters, features)
+    scores = seen - (policy * seen).sum(1, keepdim=True)
+    visits = state_visits(mdp, policy.squeeze(-1), gamma=gamma)[:, None, None]
+    weighted = visits * policy * scores * right.advantage_mean.unsqueeze(-1)
+    return replace(right, gradient_mean=weighted.sum((0, 1)))
+
+
+@breaks("mean_squared_error")
+def number_forgotten(moments, target, *, num_trajectories):
+    """Is the error of a single episode, however many there are."""
+    miss = moments.gradient_mean - target.flatten()
+    return miss @ miss + moments.gradient_covariance.trace()
+
+
+@breaks("mean_squared_error")
+def bias_averaged_away(moments, target, *, num_trajectories):
+    """Divides the bias by the number of episodes too: no number of them removes it."""
+    miss = moments.gradient_mean - target.flatten()
+    return (miss @ miss + moments.gradient_covariance.trace()) / num_trajectories
+
+
+@breaks("mean_squared_error")
+def bias_not_squared(moments, target, *, num_trajectories):
+    """Adds the length of the bias to a variance."""
+    miss = moments.gradient_mean - target.flatten()
+    return miss.norm() + moments.gradient_covariance.trace() / num_trajectories
