@@ -55,12 +55,14 @@ COMES_ALONG = {
 HEAVY = ("torch", "numpy", "gymnasium", "matplotlib", "IPython", "jaxtyping", "tyro", "tqdm")
 # Modules of a folder that belong to no single lesson.
 SHARED = {
-    "figures": {"__init__", "style"},
+    "figures": {"__init__", "style", "staircase"},
     "checks": {
         *("__init__", "answers", "compare", "desk", "exercises", "guard", "hashed", "judge"),
         *("run", "words"),
     },
-    "widgets": {"__init__", "base", "html", "messages", "page", "predict", "quiz"},
+    "widgets": {
+        *("__init__", "base", "html", "messages", "page", "predict", "quiz", "registry", "traits"),
+    },
 }
 # lesson module -> why no function of it names a source
 WITHOUT_SOURCE = {"rollout": "it collects and stores; it computes no formula"}
