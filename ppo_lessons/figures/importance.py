@@ -12,7 +12,6 @@ from ppo_lessons.figures.style import (
     NEW_POLICY,
     OLD_POLICY,
     SECOND,
-    SHADE,
     WORSE,
     figure,
     label_line,
@@ -278,16 +277,18 @@ def staleness(ages: np.ndarray, corrected: np.ndarray, without: np.ndarray) -> F
     with style():
         picture = figure(8, 3.4)
         axes = picture.subplots()
-        axes.axhspan(0, 10, color=SHADE)
         axes.plot(ages, 100 * corrected, color=NEW_POLICY, linewidth=2.4)
         axes.plot(ages, 100 * without, color=SECOND, linestyle="--", linewidth=2.4)
         label_line(axes, ages[-1], 100 * corrected[-1], "with the ratio", NEW_POLICY)
-        label_line(axes, ages[-1], min(100 * without[-1], 150), "without", SECOND)
+        leaves = int(np.argmax(np.append(100 * without > 150, True)))
+        place = min(leaves, len(ages) - 1)
+        _name(axes, "without", (ages[place], min(100 * without[place], 150)), (-52, -4), SECOND)
         axes.set(
             title="A ratio slows the decay of old data; it does not stop it",
             xlabel="updates since the data were collected", xlim=(0, ages[-1] * 1.25),
             ylabel="error of the gradient (%)", ylim=(0, 160),
         )  # fmt: skip
+        axes.set_xticks(np.arange(0, ages[-1] + 1, 10))
         return picture
 
 

@@ -160,7 +160,8 @@ QUIZZES = (
     Quiz(
         id="importance.buffer",
         question="You keep the batches of the last 40 updates, with the right log-probabilities, "
-        "and use the surrogate on all of them. What is wrong with the old ones, even without noise?",
+        "and use the surrogate on all of them. What is wrong with the old ones, even "
+        "without noise?",
         options={
             "a": (
                 "Nothing: the ratio corrects for any age",
