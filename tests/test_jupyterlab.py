@@ -27,19 +27,17 @@ COUNT = (
     "print('live:', sum(issubclass(type(each), ClipRegion) for each in gc.get_objects()))"
 )
 STATE = "print('state:', widget.clip_epsilon, widget.ratios[2], round(widget.mean_objective, 4))"
+SAMPLE = ".ppo-better .ppo-handle"
+FIFTY = [0.405 + 0.03 * number for number in range(50)]
 SHOWN = "from ppo_lessons.widgets import ClipRegion\nwidget = ClipRegion(revealed=True)\nwidget"
 
-pytestmark = [pytest.mark.full, pytest.mark.browser, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.full, pytest.mark.timeout(240)]
 
 
-@pytest.fixture(scope="module")
-def browser():
-    if bench.find_chromium() is None:
-        if os.environ.get("CI", "").lower() in ("true", "1"):
-            pytest.fail("chromium is missing, and CI must have it: apt-get install chromium")
-        pytest.skip("needs chromium, which is not installed")
-    with bench.launched() as running:
-        yield running
+def drag(seen, ratios):
+    """Drag the third sample; the ratios that were drawn."""
+    places = [ratio / 2.2 for ratio in ratios]
+    return [ratio for _, ratio in bench.move(seen.page, SAMPLE, places, index=2)]
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +160,7 @@ class Lab:
 
     def show(self):
         """Run the widget's cell; again if JupyterLab has swallowed the keys, as it may at first."""
-        samples = self.page.locator(".ppo-sample")
+        samples = self.page.locator(".ppo-handle")
         for _ in range(4):
             self.run(first="from ppo_lessons.widgets")
             with contextlib.suppress(playwright.TimeoutError):
@@ -173,7 +171,7 @@ class Lab:
 
     def shown(self):
         """Number of the widget's third sample, as the page has it."""
-        sample = self.page.locator(bench.SAMPLE).nth(2)
+        sample = self.page.locator(SAMPLE).nth(2)
         sample.wait_for(timeout=60_000)
         return float(sample.get_attribute("aria-valuenow"))
 
@@ -197,10 +195,10 @@ def test_drag_scroll_away_save_with_the_keyboard_and_reload(browser, lab):
     with Lab(browser, lab, "whole", [STATE]) as seen:
         seen.show()
         scroll(seen, 0)
-        drawn = [ratio for _, ratio in bench.drag(seen.page, bench.fifty(), index=2)]
-        assert len(set(drawn)) == bench.POSITIONS
+        drawn = drag(seen, FIFTY)
+        assert len(set(drawn)) == 50
         last = seen.shown()
-        assert last == pytest.approx(bench.fifty()[-1], abs=0.011)
+        assert last == pytest.approx(FIFTY[-1], abs=0.011)
 
         # The kernel gets the value at rest.
         line = seen.run_and_read(first="print('state:'", words="state:")
@@ -212,7 +210,7 @@ def test_drag_scroll_away_save_with_the_keyboard_and_reload(browser, lab):
         assert seen.shown() == last
 
         # Ctrl+S with the focus inside of the widget saves the notebook.
-        seen.page.locator(f"{bench.SAMPLE}[tabindex='0']").focus()
+        seen.page.locator(f"{SAMPLE}[tabindex='0']").focus()
         seen.page.keyboard.press("Control+s")
         wait_for(lambda: seen.stored()["cells"][0]["outputs"])
 
@@ -234,8 +232,8 @@ def test_it_follows_the_hand_while_the_kernel_is_busy(browser, lab):
         seen.run(first="import time")
         seen.page.locator(".jp-Notebook-ExecutionIndicator[data-status=busy]").wait_for()
         scroll(seen, 0)
-        positions = bench.fifty()[::2]
-        drawn = [ratio for _, ratio in bench.drag(seen.page, positions, index=2)]
+        positions = FIFTY[::2]
+        drawn = drag(seen, positions)
         busy = seen.page.locator(".jp-Notebook-ExecutionIndicator[data-status=busy]")
         assert busy.count() == 1, "the drag took longer than the busy cell"
         assert len(set(drawn)) == len(positions)

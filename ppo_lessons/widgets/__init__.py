@@ -4,26 +4,24 @@
     ClipRegion()
 
 Python owns the numbers: each widget computes them with the functions of its lesson. The script
-beside it owns the pixels, so the picture follows the hand even while the kernel is busy.
+beside it owns the pixels, so the picture follows the hand even while the kernel is busy. The list
+of widgets is `registry.HOME`.
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from ppo_lessons.widgets.clip_region import ClipRegion
-    from ppo_lessons.widgets.predict import Predict
-    from ppo_lessons.widgets.quiz import Quiz
-
-__all__ = ["ClipRegion", "Predict", "Quiz"]
-
-HOME = {"ClipRegion": "clip_region", "Predict": "predict", "Quiz": "quiz"}
+from ppo_lessons.widgets.registry import HOME
 
 
 def __getattr__(name: str) -> Any:
     if name not in HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return [*HOME, "find_widget"]
 
 
 def find_widget(name: str) -> Any:

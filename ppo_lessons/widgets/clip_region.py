@@ -14,10 +14,9 @@ from torch import Tensor
 
 from ppo_lessons.clip import clip_fractions, clipped_surrogate, clipped_surrogate_loss
 from ppo_lessons.figures.clip_region import clip_region_figure, path_figure, unsampled_figure
-from ppo_lessons.progress import predict
-from ppo_lessons.widgets.base import Widget
-from ppo_lessons.widgets.messages import say
-from ppo_lessons.widgets.page import script_of
+from ppo_lessons.widgets.base import Drag, TeachingWidget
+from ppo_lessons.widgets.messages import say, written
+from ppo_lessons.widgets.traits import Choice, Number, Numbers, Whole
 
 LARGEST_RATIO = 2.2
 MOST_SAMPLES = 64
@@ -114,7 +113,7 @@ def _start() -> dict[str, Any]:
     }
 
 
-class ClipRegion(Widget):
+class ClipRegion(TeachingWidget):
     """Show which samples still push the policy, and let them be dragged.
 
         w = ClipRegion(keep_as="clip.still_push")
@@ -143,48 +142,21 @@ class ClipRegion(Widget):
         "momentum": _start() | {"view": "momentum", "step": MOMENTUM_STEPS, "revealed": True},
         "unsampled": _start() | {"view": "unsampled", "step": RARE_STEPS, "revealed": True},
     }
-    _esm = script_of(NAME, STATES, parts=("clip_region_ways", "clip_region"))
+    PARTS = ("clip_region_ways", "clip_region")
+    DRAGS = (Drag("samples", ".ppo-better .ppo-handle", start=0.405 / 2.2, end=1.875 / 2.2),)
+    GUESS_UNIT = "samples"
 
-    ratios = traitlets.List(traitlets.Float(), default_value=list(RATIOS)).tag(sync=True)
-    advantages = traitlets.List(traitlets.Float(), default_value=list(ADVANTAGES)).tag(sync=True)
-    clip_epsilon = traitlets.Float(0.2).tag(sync=True)
-    view = traitlets.Enum(VIEWS, default_value="samples").tag(sync=True)
-    step = traitlets.Int(0, min=0).tag(sync=True)
-    guess = traitlets.Int(None, allow_none=True).tag(sync=True)
-    revealed = traitlets.Bool(False).tag(sync=True)
+    ratios = Numbers(RATIOS, low=0, high=LARGEST_RATIO, open_low=True, fewest=1, most=MOST_SAMPLES)
+    advantages = Numbers(ADVANTAGES, low=-1e6, high=1e6, fewest=1, most=MOST_SAMPLES)
+    clip_epsilon = Number(0.2, low=0, high=1, open_low=True, open_high=True, step=0.01)
+    view = Choice("samples", options=VIEWS)
+    step = Whole(0, low=0, high=MOMENTUM_STEPS)
+    guess = Whole(None, low=0, high=MOST_SAMPLES)
     ways = traitlets.Dict().tag(sync=True)
-    keep_as = traitlets.Unicode("")
 
     def __init__(self, **state: Any):
-        for name in ("ratios", "advantages"):
-            if isinstance(state.get(name), Tensor):
-                state[name] = state[name].tolist()
-        _check_samples(
-            state.get("ratios", RATIOS),
-            state.get("advantages", ADVANTAGES),
-        )
         super().__init__(ways=ways_out(), **state)
-
-    @traitlets.validate("ratios", "advantages")
-    def _samples_in_range(self, proposal: Any) -> list[float]:
-        values = [float(value) for value in proposal["value"]]
-        if proposal["trait"].name == "ratios":
-            _check_ratios(values)
-        return values
-
-    @traitlets.validate("clip_epsilon")
-    def _epsilon_in_range(self, proposal: Any) -> float:
-        if not 0 < proposal["value"] < 1:
-            raise ValueError(
-                f"clip_epsilon is {proposal['value']}; expected a number above 0 and below 1"
-            )
-        return proposal["value"]
-
-    @traitlets.observe("guess", "revealed")
-    def _keep_guess(self, _: Any) -> None:
-        # May run on another thread while a cell is busy: it stores, and touches nothing else.
-        if self.keep_as and self.revealed and self.guess is not None:
-            predict(self.keep_as, self.guess, unit="samples")
+        _check_samples(self.ratios, self.advantages)
 
     def _tensors(self) -> tuple[Tensor, Tensor]:
         return (
@@ -208,6 +180,20 @@ class ClipRegion(Widget):
     def still_push(self) -> int:
         """How many samples have a gradient."""
         return sum(self.pushing)
+
+    @property
+    def answer(self) -> int:
+        """What the guess is compared with."""
+        return self.still_push
+
+    def numbers(self) -> dict[str, Any]:
+        """Compute what the script computes, too."""
+        return {
+            "fraction_outside": self.fraction_outside,
+            "fraction_zero_gradient": self.fraction_zero_gradient,
+            "mean_objective": self.mean_objective,
+            "still_push": self.still_push,
+        }
 
     @property
     def fraction_outside(self) -> float:
@@ -257,7 +243,7 @@ class ClipRegion(Widget):
             silent=silent,
             back=outside - silent,
             pushing=pushing,
-            objective=f"{self.mean_objective:.4f}".replace("-", "−"),
+            objective=written(self.mean_objective, 4),
         )
 
     def _unsampled_sentence(self) -> str:
@@ -308,7 +294,7 @@ class ClipRegion(Widget):
 
 
 def _check_samples(ratios: Sequence[float], advantages: Sequence[float]) -> None:
-    """Refuse samples that the picture cannot show."""
+    """Refuse samples whose sign is not known."""
     if len(ratios) != len(advantages):
         raise ValueError(
             f"ratios holds {len(ratios)} numbers, advantages {len(advantages)}; expected one "
@@ -318,15 +304,4 @@ def _check_samples(ratios: Sequence[float], advantages: Sequence[float]) -> None
         raise ValueError(
             "advantages holds a 0 or a number that is none; expected numbers above or below 0: "
             "the sign says which way a sample pushes"
-        )
-    _check_ratios(ratios)
-
-
-def _check_ratios(ratios: Sequence[float]) -> None:
-    if not 1 <= len(ratios) <= MOST_SAMPLES:
-        raise ValueError(f"ratios holds {len(ratios)} numbers; expected 1 to {MOST_SAMPLES}")
-    if wrong := [ratio for ratio in ratios if not 0 < ratio <= LARGEST_RATIO]:
-        raise ValueError(
-            f"ratios holds {wrong[0]}; expected numbers above 0 and at most {LARGEST_RATIO}, where "
-            "the picture ends"
         )

@@ -8,7 +8,6 @@ from ppo_lessons.progress import Comparison, Kept, predict
 from ppo_lessons.quizzes import check_id
 from ppo_lessons.widgets.base import Widget
 from ppo_lessons.widgets.messages import say
-from ppo_lessons.widgets.page import script_of
 
 
 class Predict(Widget):
@@ -29,7 +28,6 @@ class Predict(Widget):
 
     NAME = "predict"
     STATE = ("id", "question", "options", "unit", "guess", "measured")
-    _esm = script_of(NAME, {}, parts=("predict",))
 
     id = traitlets.Unicode().tag(sync=True)
     question = traitlets.Unicode("").tag(sync=True)

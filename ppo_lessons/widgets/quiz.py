@@ -6,7 +6,6 @@ import traitlets
 
 from ppo_lessons.progress import Question, answer_quiz, quiz
 from ppo_lessons.widgets.base import Widget
-from ppo_lessons.widgets.page import script_of
 
 
 class Quiz(Widget):
@@ -19,7 +18,6 @@ class Quiz(Widget):
 
     NAME = "quiz"
     STATE = ("id", "answer")
-    _esm = script_of(NAME, {}, parts=("quiz",))
 
     id = traitlets.Unicode().tag(sync=True)
     answer = traitlets.Unicode("").tag(sync=True)
