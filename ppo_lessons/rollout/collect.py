@@ -1,18 +1,13 @@
-"""Lesson 07. Where does an episode end?
-
-Collect: the policy acts, and what happened is written down. Score: the critic says what it
-expected. Two flags tell the ends apart, and the state that a step reached is kept as it was before
-any reset, so that nothing after a reset can leak into what came before it.
-"""
+"""Collect: the policy acts, and what happened is written down."""
 
 import torch
-from jaxtyping import Float, Shaped
-from torch import Generator, Tensor, nn
+from jaxtyping import Shaped
+from torch import Generator, Tensor
 
 from ppo_lessons.envs.protocol import Envs, EnvStep
 from ppo_lessons.networks import Policy
 from ppo_lessons.shapes import check_bool, check_same_shape
-from ppo_lessons.types import Batch, Carry, Rollout
+from ppo_lessons.types import Carry, Rollout
 
 
 def start_carry(envs: Envs, *, seed: int) -> Carry:
@@ -148,61 +143,3 @@ def check_step(step: EnvStep, envs: Envs) -> None:
     check_bool(**flags)
     check_same_shape(num_envs=expected, rewards=step.rewards, **flags)
     check_same_shape(observations=step.observations, next_observations=step.next_observations)
-
-
-@torch.no_grad()
-def score_values(
-    critic: nn.Module, rollout: Rollout
-) -> tuple[Float[Tensor, "T N"], Float[Tensor, "T N"]]:
-    """Ask the critic what it expected, at each state and at the state that followed.
-
-        next_values[t] = values[t + 1], except where row t + 1 is another episode or does not
-        exist: there V of the state that step t really reached
-
-    Args:
-        critic: observations [..., *observation] → V [...].
-        rollout: what happened.
-
-    Returns:
-        values and next_values (discounted reward).
-
-    Raises:
-        ValueError: if the critic gives back another shape than [T, N].
-    """
-    values = critic(rollout.observations)
-    check_same_shape(rewards=rollout.rewards, values=values)
-    next_values = values.roll(-1, dims=0)
-    elsewhere = rollout.ended
-    elsewhere[-1] = True
-    next_values[elsewhere] = critic(rollout.next_observations[elsewhere])
-    return values, next_values
-
-
-def flatten(
-    rollout: Rollout, values: Float[Tensor, "T N"], advantages: Float[Tensor, "T N"]
-) -> Batch:
-    """Lay time and environments out as one axis, once order no longer matters.
-
-        returns = Â + V
-
-    Args:
-        rollout: what happened.
-        values: V(s_t) (discounted reward).
-        advantages: Â_t, not normalised (discounted reward).
-
-    Returns:
-        A batch of B = T·N rows.
-
-    Raises:
-        ValueError: if values or advantages do not have the rollout's shape.
-    """
-    check_same_shape(rewards=rollout.rewards, values=values, advantages=advantages)
-    return Batch(
-        observations=rollout.observations.flatten(0, 1),  # [T, N, ...] → [T·N, ...]
-        actions=rollout.actions.flatten(0, 1),
-        log_probs_old=rollout.log_probs_old.flatten(),
-        values_old=values.flatten(),
-        advantages=advantages.flatten(),
-        returns=(advantages + values).flatten(),
-        valid=rollout.valid.flatten(),
-    )
