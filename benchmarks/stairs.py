@@ -1,7 +1,8 @@
 """The staircase: one environment, many seeds, one part more on each stair.
 
     python -m benchmarks.stairs --seeds 16            three stairs at one learning rate
-    python -m benchmarks.stairs --whole --seeds 16    all six, each at its own best learning rate
+    python -m benchmarks.stairs --tune                all six: which learning rate suits each?
+    python -m benchmarks.stairs --whole --seeds 16    all six, each at its best learning rate
 
 The notebooks show what this recorded: `stairs.json` and `staircase.json` in `ppo_lessons/recorded`.
 
@@ -10,6 +11,7 @@ their own. The first three stairs take one optimiser step per batch, the last th
 """
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Sequence
@@ -19,7 +21,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor
 
-from benchmarks.record import RECORDED, write_result
+from benchmarks.record import RECORDED, RESULTS, write_result
 from ppo_lessons.envs import Envs, make_envs
 from ppo_lessons.importance import importance_ratios
 from ppo_lessons.networks import Policy
@@ -33,8 +35,9 @@ SOLVED = -100  # reward per episode
 WINDOW = 8192  # environment steps over which returns are averaged
 POINT = 4096  # a curve keeps one point per so many environment steps
 TEST_EPISODES = 50
-LEARNING_RATES = (1e-3, 2e-3, 5e-3, 1e-2, 2e-2)
-TUNING_SEEDS = range(101, 105)
+TUNED = "staircase_tuning"
+LEARNING_RATES = (2.5e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2)
+TUNING_SEEDS = range(101, 104)
 
 
 def no_ratio(log_probs: Tensor, log_probs_old: Tensor, advantages: Tensor) -> Tensor:
@@ -193,8 +196,8 @@ def score_of(run: dict[str, Any]) -> float:
     return sum(known) / len(known)
 
 
-def whole_staircase(seeds: Sequence[int], *, steps: int) -> dict[str, Any]:
-    """Tune each stair on seeds of their own, then climb it with all seeds."""
+def tune(*, steps: int) -> dict[str, Any]:
+    """Try every learning rate on every stair, on seeds that the staircase itself does not use."""
     tuning: dict[str, dict[str, float]] = {}
     for name, stair in WHOLE.items():
         tuning[name] = {}
@@ -203,22 +206,27 @@ def whole_staircase(seeds: Sequence[int], *, steps: int) -> dict[str, Any]:
                 climb_whole(stair, learning_rate=learning_rate, seed=seed, steps=steps)
                 for seed in TUNING_SEEDS
             ]
-            mean = sum(map(score_of, runs)) / len(runs)
-            tuning[name][str(learning_rate)] = round(mean, 1)
-            print(name, learning_rate, round(mean, 1), flush=True)
+            tuning[name][str(learning_rate)] = round(sum(map(score_of, runs)) / len(runs), 1)
+            print(name, tuning[name], flush=True)
+    return {"tuning_seeds": list(TUNING_SEEDS), "mean_of_curve": tuning}
+
+
+def whole_staircase(tuned: dict[str, Any], seeds: Sequence[int], *, steps: int) -> dict[str, Any]:
+    """Climb every stair with all seeds, each at the learning rate that tuning liked best."""
+    tuning = tuned["mean_of_curve"]
     best = {name: float(max(rates, key=lambda rate: rates[rate])) for name, rates in tuning.items()}
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in WHOLE}
     for seed in seeds:  # stairs in turn, so that a busy minute meets all of them
         for name, stair in WHOLE.items():
             runs[name].append(climb_whole(stair, learning_rate=best[name], seed=seed, steps=steps))
             run = runs[name][-1]
-            print(seed, name, run["final_greedy"], run["steps_to_solve"], flush=True)
+            print(seed, name, run["final_return"], run["steps_to_solve"], flush=True)
     return {
         "solved_at": SOLVED,
         "window": WINDOW,
         "learning_rates": best,
         "tuning": tuning,
-        "tuning_seeds": list(TUNING_SEEDS),
+        "tuning_seeds": tuned["tuning_seeds"],
         "runs": runs,
     }
 
@@ -227,16 +235,22 @@ def main() -> None:
     """Climb every stair with every seed and write JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=16)
-    parser.add_argument("--whole", action="store_true", help="all six stairs, each tuned")
+    parser.add_argument("--whole", action="store_true", help="all six stairs")
+    parser.add_argument("--tune", action="store_true", help="their learning rates, first")
     parser.add_argument(
         "--steps", type=int, default=131_072, help="of each run (environment steps)"
     )
     arguments = parser.parse_args()
     command = " ".join(["python -m benchmarks.stairs", *sys.argv[1:]])
     seeds = range(1, arguments.seeds + 1)
+    if arguments.tune:
+        content = {"env": WHOLE_ENV, "steps": arguments.steps, **tune(steps=arguments.steps)}
+        print(write_result(TUNED, command, content))
+        return
     if arguments.whole:
+        tuned = json.loads((RESULTS / f"{TUNED}.json").read_text(encoding="utf-8"))
         content = {"env": WHOLE_ENV, "steps": arguments.steps}
-        content |= whole_staircase(seeds, steps=arguments.steps)
+        content |= whole_staircase(tuned, seeds, steps=arguments.steps)
         print(write_result("staircase", command, content, folder=RECORDED))
         return
     # The learning rate stays: a falling one would hide what a missing clip does.
