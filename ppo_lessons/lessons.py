@@ -91,8 +91,13 @@ LESSONS: tuple[Lesson, ...] = (
         name="reinforce",
         title="REINFORCE",
         question="How can a return push a probability?",
-        minutes=20,
+        minutes=40,
         module=True,
+        widgets=("gradient_agreement",),
+        notebook=True,
+        figures=True,
+        exercise=True,
+        checks=True,
     ),
     Lesson(
         name="importance",
@@ -111,6 +116,7 @@ LESSONS: tuple[Lesson, ...] = (
         minutes=35,
         prerequisites=("importance",),
         module=True,
+        widgets=("trust_region_map",),
     ),
     Lesson(
         name="clip",

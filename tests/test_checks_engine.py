@@ -760,7 +760,9 @@ def test_several_results_are_told_apart_by_their_names(toy):
     result = judge(exercise, second_doubled)
     assert result.mistake == "second_doubled"
     assert dict(result.rows)["expected"] == "mean 1.25"
-    assert "2 results, as in `return advantages, mean`" in repr(judge(exercise, lambda r, v: r))
+    assert "2 results, as in `return advantages, mean`" in repr(
+        judge(exercise, lambda rewards, values: rewards)
+    )
 
     def value_detached(rewards, values):
         return right(rewards, values.detach())

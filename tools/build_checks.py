@@ -139,6 +139,8 @@ def differ(one: float, other: float) -> bool:
     """Whether two numbers differ by ten times the tolerance."""
     if math.isnan(one) or math.isnan(other):
         return math.isnan(one) != math.isnan(other)
+    if math.isinf(one) or math.isinf(other):
+        return one != other
     return one != other and abs(one - other) > APART * max(1.0, abs(one), abs(other))
 
 

@@ -14,6 +14,8 @@ def close(one: float, other: float) -> bool:
     """Whether two numbers agree; NaN agrees with NaN."""
     if math.isnan(one) or math.isnan(other):
         return math.isnan(one) and math.isnan(other)
+    if math.isinf(one) or math.isinf(other):
+        return one == other
     return one == other or abs(one - other) <= TOLERANCE * max(1.0, abs(other))
 
 
