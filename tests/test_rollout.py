@@ -8,16 +8,25 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode
-from mistakes import claims_about, mistakes_of, refuses, under_test
+from gymnasium.wrappers import TimeLimit
+from mistakes import claims_about, gae, mistakes_of, refuses, under_test
 from mistakes.rollout import MISTAKES
 from torch import nn
 from torch.testing import assert_close
-from toy_envs import MODES, SCRIPTS, Coordinate, FixedPolicy, by_parity, episode, scripted
+from toy_envs import MODES, SCRIPTS, Coordinate, FixedPolicy, by_parity, episode, scripted, vector
 
-from ppo_lessons.envs import Probe, make_envs
+from ppo_lessons.envs import Lighthouse, Probe, make_envs
 from ppo_lessons.gae import compute_gae
+from ppo_lessons.mdp import MDP, state_values
 from ppo_lessons.networks import make_networks
-from ppo_lessons.rollout import collect_rollout, flatten, score_values, start_carry
+from ppo_lessons.rollout import (
+    ENDINGS,
+    collect_rollout,
+    fit_table,
+    flatten,
+    score_values,
+    start_carry,
+)
 from ppo_lessons.training_loop import Parts, PPOConfig, make_optimizer, update
 from ppo_lessons.types import Rollout
 
@@ -25,6 +34,8 @@ from ppo_lessons.types import Rollout
 right_collect = under_test(collect_rollout)
 right_score = under_test(score_values)
 right_make = under_test(make_envs)
+right_fit = under_test(fit_table)
+right_lighthouse = under_test(Lighthouse)
 
 PARITY = FixedPolicy(by_parity)
 # V = 100·episode + step: every observation of a scripted environment has a value of its own.
@@ -40,6 +51,17 @@ def collect_script(*scripts, num_steps, mode=AutoresetMode.SAME_STEP, collect=co
     envs = scripted(*(scripts or SCRIPTS), mode=mode)
     carry = start_carry(envs, seed=0)
     return collect(envs, PARITY, carry, num_steps=num_steps, generator=generator())[0]
+
+
+ALWAYS_CLIMB = FixedPolicy(lambda observations: torch.zeros(len(observations), dtype=torch.int64))
+HEIGHTS = torch.arange(3)  # a table with an entry for each height
+SETTINGS = {"gamma": GAMMA, "gae_lambda": LAMBDA, "num_rounds": 200}
+
+
+def lighthouse(num_steps: int, *, limit: int = 6, mode: AutoresetMode = AutoresetMode.SAME_STEP):
+    envs = vector(lambda: TimeLimit(Lighthouse(), limit), mode=mode)
+    carry = start_carry(envs, seed=0)
+    return collect_rollout(envs, ALWAYS_CLIMB, carry, num_steps=num_steps, generator=generator())[0]
 
 
 def cartpole(num_steps: int, seed: int = 4, collect=collect_rollout, num_envs: int = 3):
@@ -131,6 +153,98 @@ def test_environments_start_differently(make_envs):
     assert len(torch.unique(rows, dim=0)) == 8
 
 
+def test_a_flag_stands_in_the_row_of_the_step_that_it_describes(collect_rollout):
+    rollout = collect_script(num_steps=5, collect=collect_rollout)
+    assert rollout.terminated.int().T.tolist() == [[0, 0, 1, 0, 0], [0, 0, 0, 0, 1]]
+    assert rollout.truncated.int().T.tolist() == [[0, 0, 0, 0, 1], [1, 0, 0, 0, 0]]
+
+
+def test_the_next_rollout_goes_on_where_the_last_one_stopped(collect_rollout):
+    envs = scripted([episode(1.0, 1.0, 1.0, 1.0, end="terminated")])
+    carry, rows = start_carry(envs, seed=0), []
+    for _ in range(2):
+        rollout, carry = collect_rollout(envs, PARITY, carry, num_steps=2, generator=generator())
+        rows += rollout.observations[:, 0].tolist()
+    assert rows == [[0, 0], [0, 1], [0, 2], [0, 3]]
+
+
+def test_the_state_that_an_end_reached_is_another_than_the_one_before(score_values):
+    values, next_values = score_values(READABLE, collect_script(SCRIPTS[0], num_steps=5))
+    assert (next_values - values)[:, 0].tolist() == [1.0] * 5
+
+
+def test_a_table_learns_the_values_that_the_equations_give(fit_table):
+    # Climbing earns nothing twice, then 1 for ever: states in a table, solved as one linear system.
+    transitions = torch.zeros(3, 1, 3, dtype=torch.float64)
+    transitions[[0, 1, 2], 0, [1, 2, 2]] = 1.0
+    rewards = torch.tensor([[0.0], [0.0], [1.0]], dtype=torch.float64)
+    initial = torch.tensor([1.0, 0.0, 0.0], dtype=torch.float64)
+    model = MDP("a lighthouse", transitions, rewards, initial, torch.arange(3))
+    exact = state_values(model, torch.ones(3, 1, dtype=torch.float64), gamma=GAMMA)
+    learned = fit_table(lighthouse(22), HEIGHTS, **SETTINGS)
+    assert_close(learned[-1], exact, rtol=0, atol=1e-9)
+
+
+def test_a_row_that_is_no_step_teaches_a_table_nothing(fit_table):
+    junk = lighthouse(25, mode=AutoresetMode.NEXT_STEP)
+    assert junk.valid.sum() == 22
+    learned = fit_table(junk, HEIGHTS, **SETTINGS)
+    assert_close(learned, fit_table(lighthouse(22), HEIGHTS, **SETTINGS), rtol=0, atol=1e-9)
+    assert learned[-1, 2] == pytest.approx(10.0, abs=1e-9)
+
+
+def test_states_that_look_alike_share_a_value(fit_table):
+    # Rows 0 to 5 of each episode; λ = 1 and no bootstrap: the mean of what came until the limit.
+    rollout, alike = lighthouse(24), torch.tensor([0, 0, 1])
+    settings = {"gamma": GAMMA, "gae_lambda": 1.0, "num_rounds": 3}
+    learned = fit_table(rollout, alike, advantages_of=ENDINGS["flags merged"], **settings)
+    at_lamp = [sum(GAMMA**k for k in range(left)) for left in (1, 2, 3, 4)]
+    on_the_way = [GAMMA * at_lamp[-1], GAMMA**2 * at_lamp[-1]]
+    expected = [sum(on_the_way) / 2, sum(at_lamp) / 4]
+    assert learned[-1].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_limit_taken_for_the_end_is_a_death_at_every_step(fit_table):
+    # At λ = 0 and four steps at the lamp: V = 1 + γ·(3/4)·V.
+    learned = fit_table(
+        lighthouse(24), HEIGHTS, advantages_of=ENDINGS["flags merged"],
+        gamma=GAMMA, gae_lambda=0.0, num_rounds=200,
+    )  # fmt: skip
+    assert learned[-1, 2] == pytest.approx(1 / (1 - GAMMA * 3 / 4), abs=1e-9)
+
+
+def test_the_first_round_starts_from_nothing(fit_table):
+    # V = 0 everywhere, so the four steps at the lamp see 1 + γλ + (γλ)² + (γλ)³ and less.
+    learned = fit_table(lighthouse(6), HEIGHTS, gamma=GAMMA, gae_lambda=LAMBDA, num_rounds=1)
+    trace = GAMMA * LAMBDA
+    sums = [sum(trace**k for k in range(left)) for left in (4, 3, 2, 1)]
+    expected = [trace**2 * sums[0], trace * sums[0], sum(sums) / 4]
+    assert learned[0].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_keeper_who_climbs_earns_nothing_twice_and_then_one_for_ever(Lighthouse):
+    env = Lighthouse()
+    observation, _ = env.reset(seed=0)
+    heights, rewards, ended = [observation.tolist()], [], False
+    for _ in range(50):
+        observation, reward, terminated, truncated, _ = env.step(0)
+        heights, rewards = [*heights, observation.tolist()], [*rewards, reward]
+        ended = ended or terminated or truncated
+    assert heights == [[0.0], [1.0], *[[2.0]] * 49]
+    assert rewards == [0.0, 0.0, *[1.0] * 48]
+    assert not ended
+
+
+def test_the_offer_stands_at_the_foot_only(Lighthouse):
+    env = Lighthouse(offer=3)
+    env.reset(seed=0)
+    assert env.step(1)[1:4] == (3.0, True, False)
+    env.reset()
+    env.step(0)
+    assert env.step(1)[1:4] == (0.0, False, False)
+    assert env.step(1)[1:4] == (1.0, False, False)
+
+
 CAUGHT_BY = {
     "stale_observations": test_observations_are_those_acted_on,
     "next_observations_after_the_reset": test_next_observations_are_those_before_the_reset,
@@ -140,6 +254,18 @@ CAUGHT_BY = {
     "next_values_from_the_next_row": test_an_end_is_valued_by_what_it_reached,
     "next_values_never_beyond_the_rollout": test_an_end_is_valued_by_what_it_reached,
     "same_seed_everywhere": test_environments_start_differently,
+    "flags_in_the_row_after": test_a_flag_stands_in_the_row_of_the_step_that_it_describes,
+    "rollouts_start_afresh": test_the_next_rollout_goes_on_where_the_last_one_stopped,
+    "next_values_of_the_state_before": (
+        test_the_state_that_an_end_reached_is_another_than_the_one_before
+    ),
+    "advantages_for_returns": test_a_table_learns_the_values_that_the_equations_give,
+    "rows_of_the_reset_are_learned": test_a_row_that_is_no_step_teaches_a_table_nothing,
+    "one_value_for_all": test_a_table_learns_the_values_that_the_equations_give,
+    "ends_always_right": test_a_limit_taken_for_the_end_is_a_death_at_every_step,
+    "lambda_left_out": test_the_first_round_starts_from_nothing,
+    "OfferOnEveryFloor": test_the_offer_stands_at_the_foot_only,
+    "LampGoesOut": test_a_keeper_who_climbs_earns_nothing_twice_and_then_one_for_ever,
 }
 
 
@@ -168,10 +294,8 @@ def test_an_environment_that_always_pays_the_same_hides_a_shifted_reward():
 # --- Collect -------------------------------------------------------------------------------------
 
 
-def test_flags_describe_the_step_that_leaves_the_row():
+def test_ended_is_either_flag():
     rollout = collect_script(num_steps=5)
-    assert rollout.terminated.int().T.tolist() == [[0, 0, 1, 0, 0], [0, 0, 0, 0, 1]]
-    assert rollout.truncated.int().T.tolist() == [[0, 0, 0, 0, 1], [1, 0, 0, 0, 0]]
     assert rollout.ended.int().T.tolist() == [[0, 0, 1, 0, 1], [1, 0, 0, 0, 1]]
 
 
@@ -373,6 +497,102 @@ def test_cutting_a_rollout_in_two_takes_away_only_the_sum_beyond_the_cut():
     # What is missing at step t is (gamma·lambda)^(6 − t) times the advantage at step 6.
     missing = (GAMMA * LAMBDA) ** torch.arange(6, 0, -1) * together[6]
     assert_close(early + missing, together[:6], rtol=1e-5, atol=1e-5)  # float32
+
+
+# --- Ends ----------------------------------------------------------------------------------------
+
+# Rewards 1, V = 5, 6 | 1, 2, the truncated step reached 7, after the last row comes 3.
+WORKED = {
+    "two masks": [2.336, 1.300, 3.024, 1.700],
+    "flags merged": [-2.200, -5.000, 3.024, 1.700],
+    "truncated ignored": [3.9036416, 3.47728, 3.024, 1.700],
+    "truncated ignored, next value after the reset": [0.0156416, -1.92272, 3.024, 1.700],
+    "trace cut, next value after the reset": [-1.552, -4.100, 3.024, 1.700],
+    "nothing after the last row": [2.336, 1.300, 1.080, -1.000],
+}
+# The same mistakes, written a second time without `compute_gae`.
+WRITTEN_TWICE = {
+    "flags merged": gae.flags_merged,
+    "truncated ignored": gae.truncated_ignored,
+    "truncated ignored, next value after the reset": gae.truncated_ignored_after_the_reset,
+    "trace cut, next value after the reset": gae.next_value_after_the_reset,
+    "nothing after the last row": gae.no_bootstrap_at_the_last_row,
+}
+
+
+def column(*numbers: float):
+    return torch.tensor(numbers, dtype=torch.float64).unsqueeze(-1)
+
+
+@pytest.mark.parametrize("name", ENDINGS)
+def test_each_way_to_end_has_its_row_in_the_worked_case(name):
+    truncated = column(0, 1, 0, 0).bool()
+    advantages = ENDINGS[name](
+        torch.ones(4, 1, dtype=torch.float64), column(5, 6, 1, 2), column(6, 7, 2, 3),
+        torch.zeros_like(truncated), truncated, gamma=0.9, gae_lambda=0.8,
+    )  # fmt: skip
+    assert_close(advantages, column(*WORKED[name]), rtol=0, atol=1e-12)
+
+
+def test_each_wrong_way_to_end_is_the_mistake_of_that_name():
+    random = generator(3)
+    rewards, values, next_values = torch.randn(3, 40, 5, generator=random, dtype=torch.float64)
+    terminated, truncated = torch.rand(2, 40, 5, generator=random) < 0.15
+    facts = (rewards, values, next_values, terminated, truncated)
+    assert (terminated & truncated).any()
+    for name, mistake in WRITTEN_TWICE.items():
+        ours = ENDINGS[name](*facts, gamma=0.97, gae_lambda=0.9)
+        assert_close(ours, mistake(*facts, gamma=0.97, gae_lambda=0.9), rtol=0, atol=1e-12)
+
+
+def test_one_way_to_end_is_right_and_is_compute_gae():
+    assert ENDINGS["two masks"] is compute_gae
+    assert set(ENDINGS) - set(WRITTEN_TWICE) == {"two masks"}
+
+
+def test_every_way_to_end_fits_the_training_loop():
+    assert all(Parts(advantages=function) for function in ENDINGS.values())
+
+
+def learned_at(*, alike: bool) -> dict[str, list[float]]:
+    entries = torch.tensor([0, 0, 1]) if alike else HEIGHTS
+    rollout = lighthouse(22)
+    return {
+        name: fit_table(rollout, entries, advantages_of=function, **SETTINGS)[-1].tolist()
+        for name, function in ENDINGS.items()
+    }
+
+
+def test_a_trace_that_runs_on_does_no_harm_to_a_critic_without_error():
+    lamp = {name: values[-1] for name, values in learned_at(alike=False).items()}
+    right = [name for name, value in lamp.items() if abs(value - 10) < 1e-9]
+    assert right == ["two masks", "truncated ignored"]
+    assert all(value < 7.5 for name, value in lamp.items() if name not in right)
+
+
+def test_a_trace_that_runs_on_harms_a_critic_that_errs_elsewhere():
+    lamp = {name: values[-1] for name, values in learned_at(alike=True).items()}
+    assert lamp["two masks"] == pytest.approx(10, abs=1e-9)
+    assert max(value for name, value in lamp.items() if name != "two masks") < 9.1
+
+
+def test_an_entry_that_no_row_has_stays_at_zero():
+    learned = fit_table(lighthouse(1), torch.tensor([0, 1, 3]), **SETTINGS)
+    assert learned.shape == (200, 4)
+    assert learned[-1].tolist() == [0.0, 0.0, 0.0, 0.0]
+
+
+@pytest.mark.messages
+def test_a_table_needs_rounds_and_numbered_states():
+    with pytest.raises(ValueError, match="expected at least 1") as raised:
+        fit_table(lighthouse(3), HEIGHTS, gamma=GAMMA, gae_lambda=LAMBDA, num_rounds=0)
+    assert str(raised.value) == "num_rounds is 0; expected at least 1. Choose num_rounds=100."
+    with pytest.raises(ValueError, match="expected") as raised:
+        fit_table(collect_script(num_steps=3), HEIGHTS, **SETTINGS)
+    assert str(raised.value) == (
+        "an observation has shape (2,); expected (1,), the number of a state. Number the states of "
+        "your environment."
+    )
 
 
 # --- Flatten -------------------------------------------------------------------------------------

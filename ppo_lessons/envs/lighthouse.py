@@ -39,7 +39,7 @@ class Lighthouse(gymnasium.Env[np.ndarray, np.int64]):
         self.height = 0
         return self._observe(), {}
 
-    def step(self, action: np.int64) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.int64 | int) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         """Climb, keep the lamp lit, or take the offer."""
         if self.height == 0 and action == TAKE:
             return self._observe(), self.offer, True, False, {}
