@@ -5,8 +5,12 @@ One line for each. A notebook that imports one widget does not depend on the lis
 
 HOME = {
     "ClipRegion": "clip_region",
+    "GradientAgreement": "gradient_agreement",
     "Predict": "predict",
     "Quiz": "quiz",
+    "RatioFromLogits": "ratio_from_logits",
+    "ReturnHorizon": "return_horizon",
+    "TrustRegion": "trust_region_map",
 }
 # They ask a question and have no picture, no named states and no claims of their own to compute.
 QUESTIONS = ("predict", "quiz")

@@ -167,6 +167,27 @@ class Choice(traitlets.Enum):
         )
 
 
+class OneOf(traitlets.Enum):
+    """One of a few numbers: the places where something was computed.
+
+    Args:
+        default: what holds if nothing is given.
+        options: the numbers, in order.
+    """
+
+    def __init__(self, default: int | float, *, options: Sequence[int | float]):
+        super().__init__(tuple(options), default_value=default)
+        self.tag(sync=True)
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Take one of the numbers, also that of a tensor."""
+        value, options = _plain(value), self.values or ()
+        if not isinstance(value, bool) and value in options:
+            return options[options.index(value)]
+        known = ", ".join(f"{option:g}" for option in options)
+        raise ValueError(f"{self.name} is {value!r}; expected one of {known}")
+
+
 def _plain(value: Any) -> Any:
     """Give what a tensor or an array holds; anything else as it is."""
     if hasattr(value, "tolist"):

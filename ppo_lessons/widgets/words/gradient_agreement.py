@@ -1,0 +1,58 @@
+"""Words of GradientAgreement."""
+
+WORDS = {
+    "en": {
+        "title": "Gradient agreement",
+        "question": "Do two independent batches point the same way?",
+        "situation": "task",
+        "situation_first": "first policy",
+        "situation_bonus": "+1 for each step",
+        "situation_later": "later policy",
+        "estimator": "weight",
+        "estimator_full_return": "full return",
+        "estimator_reward_to_go": "reward-to-go",
+        "estimator_baseline": "minus V",
+        "weight_full_return": "full return",
+        "weight_reward_to_go": "reward-to-go",
+        "weight_baseline": "reward-to-go minus V",
+        "num_episodes": "episodes in each batch",
+        "another": "Another pair",
+        "guess": "How many episodes must each batch hold, so that the expected cosine is at least "
+        "0.5?",
+        "guessed": "You said {guess}; {enough} are enough.",
+        "guessed_nothing": "{enough} are enough.",
+        "episode": "1 episode",
+        "episodes": "{number} episodes",
+        "compass": "directions: two batches of {number}",
+        "valley": "stay in the valley",
+        "hill": "stay on the hill",
+        "nothing": "batch {number}: zero gradient",
+        "curve_title": "agreement grows with the batch",
+        "size_axis": "episodes in each batch",
+        "cosine_axis": "cosine",
+        "your_guess": "your guess",
+        "enough_mark": "enough",
+        "legend_exact": "gradient of J, exact",
+        "legend_rim": "more batches",
+        "legend_pair": "this pair",
+        "legend_band": "80 of 100 pairs",
+        "pair_cosine": "cosine of this pair",
+        "expected_cosine": "expected cosine",
+        "noise_scale": "noise scale tr Σ / ‖mean‖², exact",
+        "in_episodes": "{number} episodes",
+        "formula": "cosine = g₁·g₂ / (‖g₁‖·‖g₂‖), where g = mean over the batch of "
+        "Σ ∇log π·weight. Only directions are drawn; lengths do not count.",
+        "sentence": "{episodes} in each batch, {situation}, {estimator}: expected cosine {cosine}, "
+        "this pair {pair}. From {enough} on it is at least 0.5. Noise scale {noise} episodes.",
+        "sentence_hidden": "{episodes} in each batch, {situation}, {estimator}: this pair has the "
+        "cosine {pair}. Draw a few more, then state your guess.",
+        "state_guess": "guess first",
+        "state_full_return": "full return",
+        "state_reward_to_go": "reward-to-go",
+        "state_baseline": "minus V",
+        "state_bonus": "a bonus",
+        "state_bonus_baseline": "bonus, minus V",
+        "state_later": "later policy",
+        "state_agree": "128 episodes",
+    }
+}
