@@ -2,8 +2,8 @@
 
     Â = what came − what was expected,   and V(s) is what was expected
 
-A critic learns V by regression on returns. Subtracting it takes noise out of the policy gradient
-and leaves its mean where it was.
+A critic learns V by regression on returns. Subtracting it leaves the mean of the policy gradient
+where it was and usually takes noise out of it. V is not the number that takes out the most.
 """
 
 import torch
@@ -21,6 +21,73 @@ from ppo_lessons.shapes import (
     masked_mean,
     stop_masked,
 )
+
+
+def optimal_baseline(
+    probabilities: Float[Tensor, " N"], scores: Float[Tensor, "N P"], returns: Float[Tensor, " N"]
+) -> Float[Tensor, ""]:
+    """Give the one number that, subtracted from all returns, leaves the least noise.
+
+        b* = E[ |∇log π|²·R ] / E[ |∇log π|² ]
+
+    It minimises the variance of ∇log π·(R − b), summed over the parameters. It is a mean of the
+    returns, in which a draw counts by the square of its score; the value V counts all draws alike.
+
+    Args:
+        probabilities: of the draws; 1/N each for a sample.
+        scores: ∇log π of each draw (nats per unit of parameter).
+        returns: what followed it (discounted reward).
+
+    Returns:
+        b* (discounted reward).
+
+    Raises:
+        ValueError: if there is not one row for each draw, or no draw has a score: then no baseline
+            is better than another.
+
+    Source: Greensmith, Bartlett & Baxter 2004, "Variance reduction techniques for gradient
+    estimates in reinforcement learning".
+    """
+    check_same_shape(probabilities=probabilities, returns=returns)
+    if scores.ndim != 2 or len(scores) != len(returns):
+        raise ValueError(
+            f"scores has shape {tuple(scores.shape)}; expected ({len(returns)}, P), one row of P "
+            "derivatives for each return. Flatten the parameters into one axis."
+        )
+    weights = probabilities * scores.square().sum(-1)
+    if not weights.sum() > 0:
+        raise ValueError(
+            "all scores are zero; expected at least one draw that pushes the policy. A policy "
+            "that is certain has nothing to learn from its draws."
+        )
+    return (weights * returns).sum() / weights.sum()
+
+
+def leave_one_out_baseline(returns: Float[Tensor, "*batch k"]) -> Float[Tensor, "*batch k"]:
+    """Give each draw the mean return of the other draws of its row.
+
+        b_i = Σ_{j ≠ i} R_j / (k − 1)
+
+    The others know nothing of draw i, so the mean of the gradient stays what it was. The mean of
+    all k contains R_i itself, and shrinks the gradient by the factor (k − 1)/k.
+
+    Args:
+        returns: of k independent draws along the last axis (discounted reward).
+
+    Returns:
+        b_i (discounted reward).
+
+    Raises:
+        ValueError: if there are fewer than two draws.
+
+    Source: Kool, van Hoof & Welling 2019, "Buy 4 REINFORCE samples, get a baseline for free!"
+    """
+    if returns.ndim == 0 or returns.shape[-1] < 2:
+        raise ValueError(
+            f"returns has shape {tuple(returns.shape)}; expected at least two draws along the last "
+            "axis. One draw has no others: draw more, or learn a critic."
+        )
+    return (returns.sum(-1, keepdim=True) - returns) / (returns.shape[-1] - 1)
 
 
 def td_errors(

@@ -3,6 +3,7 @@
 Algebra in float64 keeps 1e-12.
 """
 
+import itertools
 import math
 
 import oracles
@@ -21,6 +22,8 @@ NAN, INFINITY = float("nan"), float("inf")
 GAMMAS = st.sampled_from([0.0, 0.3, 0.9, 0.99, 1.0])
 SEEDS, SIZES, WIDTHS = st.integers(0, 10_000), st.integers(1, 7), st.integers(1, 3)
 
+optimal_baseline = under_test(critic.optimal_baseline)
+leave_one_out_baseline = under_test(critic.leave_one_out_baseline)
 td_errors = under_test(critic.td_errors)
 value_loss = under_test(critic.value_loss)
 clipped_value_loss = under_test(critic.clipped_value_loss)
@@ -30,6 +33,88 @@ known_returns = under_test(critic.known_returns)
 
 def flag_column(*steps: int):
     return flags(*steps).unsqueeze(-1)
+
+
+# --- Baselines -----------------------------------------------------------------------------------
+
+
+def noise_left(baseline, chances, scores, returns):
+    """Variance of score·(return − baseline), by its definition."""
+    estimates = [[s * (g - baseline) for s in row] for row, g in zip(scores, returns, strict=True)]
+    total = 0.0
+    for numbers in zip(*estimates, strict=True):
+        middle = sum(p * x for p, x in zip(chances, numbers, strict=True))
+        total += sum(p * (x - middle) ** 2 for p, x in zip(chances, numbers, strict=True))
+    return total
+
+
+def test_the_baseline_of_two_levers_takes_all_noise(optimal_baseline):
+    # pays 1 and 10, chances .9 and .1, scores −.1 and .9 in one logit:
+    # (.9·.01·1 + .1·.81·10) / (.9·.01 + .1·.81) = .819 / .09 = 9.1
+    chances, scores, pays = float64(0.9, 0.1), column(-0.1, 0.9), float64(1, 10)
+    best = optimal_baseline(chances, scores, pays)
+    assert_close(best, float64(9.1)[0], **EXACT)
+    tables = (chances.tolist(), scores.tolist(), pays.tolist())
+    left = [noise_left(baseline, *tables) for baseline in (0.0, 1.9, best.item(), -20.0)]
+    # without: .1·(.9·10)² + .9·.1² − .81² = 7.4529, and so on
+    assert left == pytest.approx([7.4529, 4.6656, 0, 76.2129], abs=1e-12)
+
+
+@examples
+@given(seed=SEEDS, size=st.integers(2, 6), num_parameters=st.integers(1, 4))
+def test_no_other_baseline_leaves_less_noise(seed, size, num_parameters, optimal_baseline):
+    generator = torch.Generator().manual_seed(seed)
+    numbers = torch.randn(size, num_parameters + 2, generator=generator, dtype=torch.float64)
+    chances, returns = numbers[:, 0].softmax(0), numbers[:, 1]
+    # a score has mean zero under the policy
+    scores = numbers[:, 2:] - chances @ numbers[:, 2:]
+    tables = (chances.tolist(), scores.tolist(), returns.tolist())
+    best = optimal_baseline(chances, scores, returns).item()
+    least = noise_left(best, *tables)
+    for step in (-1.0, -0.01, 0.01, 1.0):
+        assert noise_left(best + step, *tables) > least
+
+
+@pytest.mark.messages
+def test_bad_input_to_the_optimal_baseline_is_refused(optimal_baseline):
+    chances, scores = float64(0.5, 0.5), column(1, -1)
+    with pytest.raises(ValueError, match=r"returns has shape \(3,\); expected \(2,\)"):
+        optimal_baseline(chances, scores, float64(1, 2, 3))
+    with pytest.raises(ValueError, match=r"scores has shape \(2,\); expected \(2, P\)"):
+        optimal_baseline(chances, scores.squeeze(-1), chances)
+    with pytest.raises(ValueError, match="all scores are zero"):
+        optimal_baseline(chances, 0 * scores, chances)
+
+
+def test_each_draw_is_compared_with_the_others(leave_one_out_baseline):
+    # the others of 1 are 2 and 6, of 2 are 1 and 6, of 6 are 1 and 2
+    assert_close(leave_one_out_baseline(float64(1, 2, 6)), float64(4, 3.5, 1.5), **EXACT)
+    two_rows = torch.stack([float64(1, 2, 6), float64(0, 0, 9)])
+    expected = torch.stack([float64(4, 3.5, 1.5), float64(4.5, 4.5, 0)])
+    assert_close(leave_one_out_baseline(two_rows), expected, **EXACT)
+
+
+def test_leaving_oneself_out_keeps_the_mean_of_the_gradient(leave_one_out_baseline):
+    # a lever pays 1 with chance .3, else 0: ∇J = .3·.7 = .21. All batches of three, listed.
+    total, chance = 0.0, {0.0: 0.7, 1.0: 0.3}
+    for batch in itertools.product(chance, repeat=3):
+        rewards = float64(*batch)
+        weights = rewards - leave_one_out_baseline(rewards)
+        estimate = ((rewards - 0.3) * weights).mean().item()  # the score is action − .3
+        total += math.prod(chance[reward] for reward in batch) * estimate
+    assert total == pytest.approx(0.21, abs=1e-12)
+
+
+def test_against_the_others_is_against_the_mean_but_longer(leave_one_out_baseline):
+    returns = float64(1, 2, 6, -4)
+    weights = returns - leave_one_out_baseline(returns)
+    assert_close(weights, 4 / 3 * (returns - returns.mean()), **EXACT)
+
+
+@pytest.mark.messages
+def test_one_draw_has_no_others(leave_one_out_baseline):
+    with pytest.raises(ValueError, match=r"returns has shape \(3, 1\); expected at least two"):
+        leave_one_out_baseline(torch.ones(3, 1))
 
 
 # --- TD errors -----------------------------------------------------------------------------------

@@ -11,6 +11,66 @@ def averaged(terms, mask):
     return terms.mean() if mask is None else terms[mask].mean()
 
 
+def weighted_mean(numbers, weights):
+    return (weights * numbers).sum() / weights.sum()
+
+
+@breaks("optimal_baseline")
+def value_taken_for_the_optimum(probabilities, scores, returns):
+    """Is V, the mean return: right only where all scores are equally long."""
+    return weighted_mean(returns, probabilities)
+
+
+@breaks("optimal_baseline")
+def score_not_squared(probabilities, scores, returns):
+    """Weights by the length of the score."""
+    return weighted_mean(returns, probabilities * scores.norm(dim=-1))
+
+
+@breaks("optimal_baseline")
+def probabilities_forgotten(probabilities, scores, returns):
+    """Counts rare draws like frequent ones."""
+    return weighted_mean(returns, scores.square().sum(-1))
+
+
+@breaks("optimal_baseline")
+def not_divided_by_the_scores(probabilities, scores, returns):
+    """Is E[|score|²·R]: its unit is no reward."""
+    return (probabilities * scores.square().sum(-1) * returns).sum()
+
+
+@breaks("optimal_baseline")
+def returns_squared(probabilities, scores, returns):
+    """Weights by score times return, as if the noise itself were to be averaged."""
+    return weighted_mean(returns, probabilities * (scores.square().sum(-1) * returns.abs()))
+
+
+@breaks("leave_one_out_baseline")
+def itself_included(returns):
+    """Is the mean of all: the gradient shrinks by (k − 1)/k."""
+    if returns.shape[-1] < 2:
+        raise ValueError("one draw")
+    return returns.mean(-1, keepdim=True).expand_as(returns)
+
+
+@breaks("leave_one_out_baseline")
+def divided_by_all(returns):
+    """Leaves itself out of the sum and not of the count."""
+    return (returns.sum(-1, keepdim=True) - returns) / returns.shape[-1]
+
+
+@breaks("leave_one_out_baseline")
+def all_rows_thrown_together(returns):
+    """Takes the mean of other rows, too: those belong to another state."""
+    return (returns.sum() - returns) / (returns.numel() - 1)
+
+
+@breaks("leave_one_out_baseline")
+def itself_alone(returns):
+    """Subtracts each return from itself: nothing is learned."""
+    return returns.clone()
+
+
 @breaks("td_errors")
 def bootstrap_kept_at_termination(rewards, values, next_values, terminated, *, gamma):
     """Counts a future after the final state."""
