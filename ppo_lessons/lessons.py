@@ -109,22 +109,26 @@ LESSONS: tuple[Lesson, ...] = (
         widgets=("ratio_from_logits",),
         notebook=True,
         figures=True,
+        exercise=True,
+        checks=True,
     ),
     Lesson(
         name="trust_region",
         title="Trust region",
         question="How far may I trust the surrogate?",
-        minutes=35,
+        minutes=40,
         prerequisites=("importance",),
         module=True,
         widgets=("trust_region_map",),
+        notebook=True,
+        figures=True,
     ),
     Lesson(
         name="clip",
         title="The clip",
         question="What does one line buy?",
         minutes=20,
-        prerequisites=("importance",),
+        prerequisites=("importance", "trust_region"),
         module=True,
         widgets=("clip_region",),
         notebook=True,
@@ -144,9 +148,11 @@ LESSONS: tuple[Lesson, ...] = (
         name="gae",
         title="Advantages (GAE)",
         question="How much do I trust the critic?",
-        minutes=20,
+        minutes=35,
         prerequisites=("critic",),
         module=True,
+        notebook=True,
+        figures=True,
     ),
     Lesson(
         name="rollout",
@@ -291,6 +297,8 @@ ROUTES: tuple[Route, ...] = (
             {
                 "importance": "Multiplying by π_new/π_old corrects for data that an older policy "
                 "collected, while the two stay close.",
+                "trust_region": "How far two policies are apart is measured by their KL, and what "
+                "the old data promise is to be trusted only near the policy that collected them.",
                 "critic": "Subtracting what a critic expected keeps the mean of the gradient and "
                 "lowers its noise.",
                 "rollout": "Terminated means that the future is worth nothing; truncated means "
