@@ -154,6 +154,7 @@ def test_a_gap_in_a_route_is_found():
     (route,) = (route for route in ROUTES if route.name == "ninety_minutes")
     assert gaps(dataclasses.replace(route, assumed={})) == [
         "clip needs importance",
+        "clip needs trust_region",
         "gae needs critic",
         "training_loop needs rollout",
     ]
