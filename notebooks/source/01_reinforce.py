@@ -28,6 +28,7 @@ from ppo_lessons.figures import reinforce as figures
 from ppo_lessons.mdp import gradient_estimates, mean_and_covariance, policy_gradient, score_table
 from ppo_lessons.networks import make_networks
 from ppo_lessons.reinforce import play_episodes, reinforce_loss, rewards_to_go
+from ppo_lessons.widgets import GradientAgreement, ReturnHorizon
 
 setup()
 
@@ -249,7 +250,8 @@ show(
 )
 
 # %% [markdown]
-# (This holds for logits. Other parameters, like the width of a Gaussian in lesson 09, know no such limit.)
+# (This holds for logits. Other parameters, like the width of a Gaussian in lesson 09, know no such
+# limit.)
 
 # %%
 longest = max(scores.norm(dim=-1).max() for _, scores in tables)
@@ -279,8 +281,9 @@ claim(
 #
 # - Where you are is the **state**. What you earn, and where you come to, depends on state and action. A
 #   world that is given by such a table is a **Markov decision process**, or MDP.
-# - The policy now gives probabilities in each state: π(a|s) is that of action a in state s. So there is a row
-#   of two logits for the valley and one for the hill, four parameters in all, and a gradient has four numbers.
+# - The policy now gives probabilities in each state: π(a|s) is that of action a in state s. So there is a
+#   row of two logits for the valley and one for the hill, four parameters in all, and a gradient has four
+#   numbers.
 # - An **episode** is one game from start to end. Yours begins in the valley and lasts three steps.
 # - What happened in it, s₀, a₀, r₀, s₁, a₁, r₁, …, is its **trajectory** τ. The sum of its rewards is its
 #   **return** R.
@@ -570,10 +573,27 @@ claim(
 #
 # ### Try it with your hands
 #
-# One episode of twelve steps: eleven cost 0.1 each, and the last one pays 2. The sum is 0.9, so it is worth
-# it. Seen from the first step at γ = 0.9, is it still? Guess, then drag a reward, move γ, or look from a
-# later step. A reward counts for the steps before it, and for none after it.
-#
+# One episode of twelve steps: eleven cost 0.1 each, and the last one pays 2. The sum is 0.9, so it is
+# worth it. Seen from the first step at γ = 0.9, is it still? Guess, then drag a reward, move γ, or look
+# from a later step. A reward counts for the steps before it, and for none after it. (Where no widget can
+# run, you see a picture of its answer.)
+
+# %%
+horizon = ReturnHorizon(keep_as="reinforce.first_return")
+horizon
+
+# %% [markdown]
+# The widget computes nothing of its own: its numbers are the package's. Check it, whatever you have
+# dragged:
+
+# %%
+dragged = torch.tensor(horizon.rewards, dtype=torch.float64).unsqueeze(-1)
+last = torch.arange(len(dragged)).unsqueeze(-1) == len(dragged) - 1
+seen = rewards_to_go(dragged, last, gamma=horizon.gamma).flatten().tolist()
+assert all(map(math.isclose, seen, horizon.rewards_to_go))
+print("the widget and the package agree")
+
+# %% [markdown]
 # ### Which gradient is that?
 #
 # With γ below 1 there are three vectors that people call *the* policy gradient. Say which you mean.
@@ -854,7 +874,8 @@ claim(
 
 # %% [markdown]
 # This was the mild case: positive rewards and no noise. With a small batch and bad rewards the policy
-# runs away: how CartPole goes then is shown at the end of lesson 04. Whether old draws can be *corrected* is the question of lesson 02.
+# runs away: how CartPole goes then is shown at the end of lesson 04. Whether old draws can be *corrected*
+# is the question of lesson 02.
 #
 # ## The second wound: noise
 #
@@ -948,9 +969,24 @@ claim(
 # ### Try it with your hands
 #
 # The valley and the hill once more: two independent batches, each with its own gradient, drawn as two
-# arrows. Guess first how many episodes a batch needs until two of them agree with a cosine of 0.5. Then change
-# the weight and the number of episodes, and draw other pairs.
-#
+# arrows. Guess first how many episodes a batch needs until two of them agree with a cosine of 0.5. Then
+# change the weight and the number of episodes, and draw other pairs.
+
+# %%
+arrows = GradientAgreement(keep_as="reinforce.enough_episodes")
+arrows
+
+# %% [markdown]
+# Its **noise scale** is the number from above, variance / |∇J|². Check it, as long as the policy is the
+# first one:
+
+# %%
+weight = {"full_return": full_return, "reward_to_go": to_go, "baseline": to_go - expected}
+scale = average_estimate(weight[arrows.estimator])[1] / size
+assert arrows.situation != "first" or math.isclose(arrows.noise_scale, scale)
+print("the widget and the list of trajectories agree")
+
+# %% [markdown]
 # ## What breaks it
 #
 # Three mistakes that run without an error.
@@ -1008,10 +1044,10 @@ claim(
 # %% [markdown]
 # ## Exercises
 #
-# [Six exercises](../exercises/01_reinforce.ipynb) wait for you: the log-probability of an action, what came
-# after it, the loss, seven numbers by hand, a bug to be found, and one for experts. Each check tells you
-# which mistake it is. What passes is kept in `my_work/answers/`. But read on first: how far the one line
-# gets stands at the end.
+# [Six exercises](../exercises/01_reinforce.ipynb) wait for you: the log-probability of an action, what
+# came after it, the loss, seven numbers by hand, a bug to be found, and one for experts. Each check tells
+# you which mistake it is. What passes is kept in `my_work/answers/`. But read on first: how far the one
+# line gets stands at the end.
 #
 # ## Questions
 #
@@ -1079,9 +1115,9 @@ claim(
 
 # %% [markdown]
 # Eight of ten: on this task REINFORCE is no bad algorithm. Moves on a simulated cart cost nothing. But
-# look at the count. Some 98,000 moves paid for fewer than twenty steps of the parameters: 5,000 moves for one
-# step. Where a move is a second of a robot's time, or a page that a language model writes, that is the
-# wound.
+# look at the count. Some 98,000 moves paid for fewer than twenty steps of the parameters: 5,000 moves for
+# one step. Where a move is a second of a robot's time, or a page that a language model writes, that is
+# the wound.
 #
 # ## What you have now
 #
