@@ -171,7 +171,9 @@ def test_to_gain_nothing_is_no_improvement(backtracking_line_search):
 
 @pytest.mark.messages
 def test_bad_input_to_the_line_search_is_refused(backtracking_line_search):
-    with pytest.raises(ValueError, match="shrink is 1 and max_tries is 10; expected a number between 0"):
+    with pytest.raises(
+        ValueError, match="shrink is 1 and max_tries is 10; expected a number between 0"
+    ):
         search(backtracking_line_search, torch.sum, 0.1, shrink=1)
     with pytest.raises(ValueError, match=r"shrink is 0\.5 and max_tries is 0"):
         search(backtracking_line_search, torch.sum, 0.1, max_tries=0)

@@ -315,9 +315,8 @@ show(
 #
 # ## The best step in the ball
 #
-# Now for the first half of TRPO: *maximise L inside the ball*. Two policies again, in the **fork**:
-# go or stay, then right or wrong. All else pays 0. The old policy goes with 0.2 and is right with
-# 0.2.
+# Now for the heart of TRPO: *maximise L inside the ball*. The **fork** has two places to choose in: go
+# or stay, then right or wrong. All else pays 0. The old policy goes with 0.2 and is right with 0.2.
 #
 # ```
 # (door) --- go ---> (room) --- right: +20 ---> end
@@ -555,8 +554,8 @@ claim(
 )
 
 # %% [markdown]
-# From samples no step can do that. A batch that does not hold the action has no slope in its favour,
-# and F⁻¹ does not find one.
+# From samples no step can do that. A batch that does not hold the action does not know that it is
+# good, and F⁻¹ does not tell it.
 #
 # ## A price instead of a fence
 #
@@ -955,7 +954,7 @@ claim(
 # %% [markdown]
 # ## What TRPO costs
 #
-# If the ball is such a good idea, why is not everybody using TRPO? Three reasons.
+# If the ball is such a good idea, why does not everybody use TRPO? Three reasons.
 #
 # **The matrix.** F has a row and a column for each parameter. A policy for CartPole, with two layers
 # of 64 units, is small:
@@ -1082,9 +1081,9 @@ def damped_error(damping):
 
 # %%
 before, mild, small = squared_error(weights).item(), damped_error(0.1), damped_error(1e-5)
-print(f"squared error before      {before:8.1f}")
-print(f"after, damping 0.1        {mild:8.1f}")
-print(f"after, damping 0.00001    {small:8.1f}")
+print(f"squared error before      {before:6.4g}")
+print(f"after, damping 0.1        {mild:6.4g}")
+print(f"after, damping 0.00001    {small:6.4g}")
 
 # %% [markdown]
 # Both steps have the same KL by the parabola. It cannot see what they do to the critic.

@@ -4,10 +4,12 @@
 # **What does one line buy?**
 #
 # You have a batch, drawn by the old policy, and you want to use it more than once. Ratios make that
-# legal for a while. But every pass over the batch pushes the same good actions again, and nothing in
-# the ratio ever says *enough* to a good action. One cure is a fence around the policy, measured by KL; it needs costly
-# second-order steps. PPO does something cheaper, in one line. Here you find out what that line buys,
-# and what it does not.
+# legal for a while ([lesson 02](02_importance.ipynb)). But every pass pushes the same good actions
+# again, and nothing in the ratio ever says *enough* to a good action, while the batch is to be trusted
+# only near the policy that drew it. [Lesson 03](03_trust_region.ipynb) stayed near by a fence, which
+# costs a matrix and a network without dropout or sharing, and by a price, which has to follow the KL.
+# PPO does something cheaper, in one line, with any network and any optimiser. Here you find out what
+# that line buys, and what it does not.
 #
 # The words that you need: a **policy** π gives each action a probability. The **ratio** of an action is
 # π / π_old, new over old. Its **advantage** says how much better than expected it turned out. Their
@@ -17,15 +19,17 @@
 
 # %% tags=["nbval-ignore-output"]
 import math
+from functools import partial
 
 import torch
 
 from ppo_lessons import claim, compare, predict, quiz, recorded, setup, show, show_source
 from ppo_lessons.clip import clip_fractions, clipped_surrogate, clipped_surrogate_loss
 from ppo_lessons.figures import clip as figures
-from ppo_lessons.importance import importance_ratios
+from ppo_lessons.importance import importance_ratios, surrogate_loss
 from ppo_lessons.mdp import expected_return, expected_surrogate, fork
 from ppo_lessons.training_loop import Parts, PPOConfig, train
+from ppo_lessons.trust_region import stop_on_kl
 from ppo_lessons.widgets import ClipRegion
 
 setup()
@@ -196,14 +200,11 @@ claim(
 # ## What it buys on a real batch
 #
 # Take one batch of CartPole, 2,048 samples of a fresh policy, and use it for 32 epochs: once with the
-# clip, once with the ratio alone. In the training loop a loss is a function that you hand to `Parts`.
+# clip, once with the ratio alone, which is the `surrogate_loss` of lesson 02. In the training loop a
+# loss is a function that you hand to `Parts`.
 
 
 # %%
-def ratio_without_clip(log_probs, log_probs_old, advantages):
-    return -(importance_ratios(log_probs, log_probs_old) * advantages).mean()
-
-
 def squeeze(**parts):
     states, once = [], PPOConfig(num_epochs=32, total_steps=2048)
     train(once, parts=Parts(**parts), on_iteration=states.append)
@@ -215,7 +216,7 @@ def squeeze(**parts):
 # batch: its KL, in **nats**.
 
 # %%
-kept, free = squeeze(), squeeze(policy_loss=ratio_without_clip)
+kept, free = squeeze(), squeeze(policy_loss=surrogate_loss)
 claim(
     "clip.drift",
     "After 32 epochs the policy is within 0.05 nats of its data with the clip, and not within 1 without.",
@@ -466,20 +467,21 @@ claim(
 # Being wrong in the room seemed cheap, since the old policy hardly ever went there. The new policy
 # goes there more often. The ratio of an action corrects for that action, not for the states, and the
 # clip cannot mend that. (Nobody would get to this policy by climbing L_clip. The point is that its
-# value is no guarantee. TRPO's bound is one, since it subtracts a penalty for the distance in all
-# states.)
+# value is no guarantee. The bound of lesson 03 is one, since it subtracts a price for the distance in
+# the worst state, and that price makes it useless.)
 #
 # ## A fence beside it: stop on KL
 #
-# So the clip is often given a companion: after each epoch, look at the KL, and leave the remaining
-# epochs out when it is above a limit. In the training loop that is a function of its own,
-# `stop_epochs`. Here it reins in even the loss without a clip, with up to 32 epochs on the batch from
-# above. `kl_k1` is, like `kl_k3`, an estimate of the KL from the samples.
+# So the clip is often given a companion, the rule of lesson 03: after each epoch, look at the KL, and
+# leave the remaining epochs out when it is above a limit. In the training loop it has a place of its
+# own, `stop_epochs`. Here it reins in even the loss without a clip, with up to 32 epochs on the batch
+# from above.
 
 
 # %%
-def fenced(limit):
-    return squeeze(policy_loss=ratio_without_clip, stop_epochs=lambda kl_k1: kl_k1 > limit)
+def fenced(max_kl):
+    rule = partial(stop_on_kl, max_kl=max_kl)
+    return squeeze(policy_loss=surrogate_loss, stop_epochs=rule)
 
 
 # %% [markdown]
