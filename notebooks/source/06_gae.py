@@ -5,8 +5,8 @@
 #
 # In chess you can give up a pawn on purpose. Right after the move you look worse. Ten moves later
 # you win. Was the sacrifice a good move? Two judges can tell you. One is the **critic**, who looks
-# at the board after one move and says what to expect now; it knows nothing of luck, and it may be
-# wrong. The other is the result, which is never wrong, and full of the luck of all the moves in
+# at the board after one move and says what to expect now; no later luck fools it, and it may be
+# wrong. The other is the result. It is a fact, and it is full of the luck of all the moves in
 # between.
 #
 # Between them lies one number, λ (lambda). Here you find out what it weighs, what it costs, and
@@ -72,13 +72,20 @@ quiz("gae.review_critic")
 
 
 # %%
-def column(*numbers):
+def table(*numbers):
     return torch.tensor(numbers, dtype=torch.float64).unsqueeze(-1)
 
 
-rewards = column(0, 0, 8)
-values, next_values = column(4, 2, 6), column(2, 6, 0)
+# %%
+rewards = table(0, 0, 8)
+values, next_values = table(4, 2, 6), table(2, 6, 0)
 terminated = torch.tensor([[False], [False], [True]])
+
+# %% [markdown]
+# The package's function, and a picture of what the critic expects of the whole game while it goes
+# on:
+
+# %%
 errors = td_errors(rewards, values, next_values, terminated, gamma=1.0)
 print("TD errors", errors.flatten().tolist())
 
@@ -101,6 +108,10 @@ show(
 # %%
 predict("gae.halfway", None)
 
+# %% [markdown]
+# The package has a function for it, which you read in a moment. It takes the table of the game, γ
+# and λ. (`truncated` is for lesson 07; here it is False everywhere.)
+
 
 # %%
 def advantages_at(gae_lambda, **changed):
@@ -114,8 +125,7 @@ compare("gae.halfway", advantages_at(0.5)[0])
 
 # %% [markdown]
 # By hand: −2 + ½·4 + ¼·2 = 0.5. It is not the middle between −2 and +4, which would be 1. This is
-# generalised advantage estimation, **GAE** (Schulman et al., 2016), and the ½ was λ. (`truncated`
-# is for lesson 07; here it is False everywhere.)
+# generalised advantage estimation, **GAE** (Schulman et al., 2016), and the ½ was λ.
 
 # %%
 claim(
@@ -206,8 +216,8 @@ claim(
 # + \gamma\,\underbrace{(r_1 + \gamma V(s_2) - V(s_1))}_{\delta_1}$$
 #
 # V(s₁) comes in once and goes out once. So an n-step return minus V is a sum of n TD errors, each
-# with its γˡ. And how often does δ_{t+l} occur in the mixture? In all n-step returns that are
-# longer than l. Their weights add up to λˡ. So its weight is γˡ·λˡ:
+# with its γˡ. And how often does δ_{t+l} occur in the mixture? In all n-step returns with n > l.
+# Their weights (1 − λ)·(λˡ + λˡ⁺¹ + …) add up to λˡ. So its weight is γˡ·λˡ:
 #
 # $$\hat{A}_t = \sum_{l \ge 0} (\gamma\lambda)^l\,\delta_{t+l} = \delta_t + \gamma\lambda\,\hat{A}_{t+1}$$
 #
@@ -218,10 +228,10 @@ claim(
 show_source(compute_gae)
 
 # %% [markdown]
-# Backwards, the running sum collects what comes later. Seen from a TD error, it reaches back: full
-# weight on its own step, γλ on the step before, (γλ)² on the one before that. This fading reach is
-# called its **trace**. Where an episode ends the trace is cut, since what comes then belongs to
-# another game.
+# Going backwards, each step collects what came later. Now look at it from the side of a single TD
+# error. It counts fully for its own step, times γλ for the step before, times (γλ)² for the one
+# before that. This fading mark that it leaves on the past is called its **trace**. Where an episode
+# ends the trace is cut, since what comes then belongs to another game.
 #
 # The three ways of computing it, on a random game of twelve steps that is cut off unfinished, at γ
 # = 0.9 and λ = 0.8. First a sum with weights of your choice, and the game:
@@ -245,11 +255,11 @@ before, after = seen[:-1], seen[1:]
 
 # %%
 recursion = compute_gae(earned, before, after, no_end, no_end, gamma=0.9, gae_lambda=0.8)
-deltas = td_errors(earned, before, after, no_end, gamma=0.9)
+surprises = td_errors(earned, before, after, no_end, gamma=0.9)
 double_sum, mixture, misread = torch.zeros(3, 12, 1, dtype=torch.float64)
 for t in range(12):
-    double_sum[t] = weighted_sum(deltas[t:], lambda later: (0.9 * 0.8) ** later)
-    misread[t] = weighted_sum(deltas[t:], lambda later: 0.9 * 0.8**later)
+    double_sum[t] = weighted_sum(surprises[t:], lambda later: (0.9 * 0.8) ** later)
+    misread[t] = weighted_sum(surprises[t:], lambda later: 0.9 * 0.8**later)
     mixture[t] = lambda_return(earned[t:], seen[t:], 0.9, 0.8) - seen[t]
 
 # %%
@@ -350,7 +360,6 @@ walk = exact.random_walk(7, noise=0.0)
 coin = torch.zeros(8, 2, dtype=torch.float64)  # logits: a row for each place and the goal
 policy = exact.softmax_policy(walk, coin)
 truth = exact.state_values(walk, policy, gamma=1.0)
-gradient = exact.policy_gradient(walk, coin, gamma=1.0).flatten()
 print("V times 8:", [round(8 * value) for value in truth.tolist()])
 
 
@@ -360,8 +369,8 @@ def moments(critic, gae_lambda):
 
 
 # %% [markdown]
-# Is that what the package's function does on real episodes? Draw 5,000, score them with a critic
-# that says half of the truth, and compare the mean gradient with the exact one, in standard errors.
+# Is that what `compute_gae` does on real episodes? Draw 5,000, score them with a critic that says
+# half of the truth, and compare the mean gradient with the exact one, in standard errors.
 
 # %%
 episodes = exact.sample_trajectories(walk, policy, num_trajectories=5000, generator=generator)
@@ -371,6 +380,9 @@ critic_before, critic_after = half[episodes.states], half[episodes.next_states]
 scored = compute_gae(
     episodes.rewards, critic_before, critic_after, ends, nowhere, gamma=1.0, gae_lambda=0.9
 )
+
+# %% [markdown]
+# The largest distance of a number of the mean gradient from a target, in standard errors:
 
 
 # %%
@@ -382,6 +394,7 @@ def off(weights, target):
 
 
 # %%
+gradient = exact.policy_gradient(walk, coin, gamma=1.0).flatten()
 claim(
     "gae.sampled",
     "All numbers of the sampled gradient are within 5 standard errors of the exact ones for λ = 0.9.",
@@ -421,7 +434,7 @@ claim(
 
 # %% [markdown]
 # So with a perfect critic there is no bias, and λ decides about noise alone. Each further term adds
-# its own luck to Â. (Does it to the gradient as well? The control says no. Why not, comes below.)
+# its own luck to Â. (And to the gradient? The control below says no. You come back to that later.)
 
 # %%
 exactly = [moments(truth, x) for x in (0.0, 0.5, 0.9, 1.0)]
@@ -454,6 +467,9 @@ claim(
 
 # %%
 predict("gae.best_lambda", None)
+
+# %% [markdown]
+# Bias and variance, for 101 values of λ:
 
 
 # %%
@@ -496,7 +512,7 @@ show(
 
 # %% [markdown]
 # On the left: one episode is so noisy that some bias is a good bargain. The more episodes, the less
-# noise is left in their mean, and the less bias you should pay for its reduction.
+# noise is left in their mean, and the less bias you should pay to reduce it.
 
 # %%
 claim(
@@ -535,11 +551,11 @@ claim(
 # - The **baseline** V(s_t) is about the state *before* the action. If it is wrong, it is wrong by
 #   the same number for every action. Such a number times the score has mean zero. It cancels.
 # - The **forecast** V(s_{t+n}) is about a state *after* the action. Which state that is, depends on
-#   the action; so does the error. It does not cancel.
+#   the action; so does the error, as a rule. Then it does not cancel.
 #
 # λ decides how much the forecasts weigh. At λ = 1 there are none, and the baseline's error is all
-# that is left: large in each advantage, nothing in the gradient. **You may trust the critic as a
-# baseline for free. What costs is to trust it as a forecast.**
+# that is left: large in each advantage, nothing in the gradient. **As a baseline the critic costs
+# no bias, however wrong it is. As a forecast it does.**
 #
 # The control takes the word "state" out of it: errors of the same size as before, but in one action
 # with the opposite sign. With λ = 1 the gradient's bias is the mean of score times error:
@@ -655,8 +671,9 @@ claim(
 
 # %% [markdown]
 # Is it the end that makes the difference? Take a ring of four places, where *every* step ends the
-# game with probability 0.1, whatever you do. Place 0 pays 1 per step. A critic that is 1 too high
-# there is wrong in all advantages, and in no gradient.
+# game with probability 0.1, whatever you do. Place 0 pays 1 per step. Let the critic be 1 too high
+# everywhere. At λ = 0 the forecast is then 0.9·1 too high, since the game goes on nine times out of
+# ten, and the baseline is 1 too high: −0.1 in all, for every action.
 
 # %%
 ring, coins = exact.ergodic(4, ending=0.1), torch.zeros(4, 2, dtype=torch.float64)
@@ -681,7 +698,7 @@ claim(
 # %% [markdown]
 # What is certain, then?
 #
-# | certain, for every critic | usual, and it depends on the critic |
+# | certain | usual, but it depends on the critic |
 # | --- | --- |
 # | λ = 1 on whole episodes: the gradient has no bias | a larger λ: less bias of the gradient |
 # | V exact: no bias at any λ | a larger λ: more variance, most of all near 1 |
@@ -709,7 +726,7 @@ show(
 
 # %% [markdown]
 # The worse the critic, the longer you should wait before believing it; and the more episodes you
-# can average, the less its help is needed.
+# average, the less you need its help.
 
 # %%
 claim(
@@ -741,7 +758,8 @@ claim(
 #
 # Two things to play with. First, the bargain: move λ, γ, the size and the shape of the critic's
 # error, and the number of episodes; watch bias², variance and their sum, and the advantage's bias
-# beside them. Can you find an error for which the best λ falls when the critic gets worse?
+# beside them. Where is the best λ for a critic that is too high by a constant? Can you bring it
+# below 0.1?
 #
 # Then the recursion: step backwards through a table, and see which marks let the sum pass, and
 # which cut it.
@@ -749,7 +767,7 @@ claim(
 # ## What breaks it
 #
 # **The missing parenthesis.** (γλ)ˡ is copied as γλˡ, in articles and in code. At γ = 0.99 and λ =
-# 0.95 you would not notice it by eye:
+# 0.95 you do not notice it by eye:
 
 # %%
 steps = torch.arange(4, dtype=torch.float64)
@@ -760,27 +778,28 @@ print("γλˡ   ", "  ".join(f"{weight:.4f}" for weight in (0.99 * 0.95**steps).
 # But you know what must come out at λ = 0. A test at an end of the scale finds what no plot shows.
 
 # %%
-at_zero = torch.stack([weighted_sum(deltas[t:], lambda later: 0.9 * 0.0**later) for t in range(12)])
+at_zero = torch.stack(
+    [weighted_sum(surprises[t:], lambda later: 0.9 * 0.0**later) for t in range(12)]
+)
 claim(
     "gae.parenthesis",
     "Without the parenthesis λ = 0 gives γ·δ, and not the TD error.",
-    torch.allclose(at_zero, 0.9 * deltas, rtol=1e-12)
-    and not torch.allclose(at_zero, deltas, rtol=1e-2),
-    control=("At λ = 0 the parenthesis makes no difference.", torch.allclose(at_zero, deltas)),
+    torch.allclose(at_zero, 0.9 * surprises, rtol=1e-12)
+    and not torch.allclose(at_zero, surprises, rtol=1e-2),
+    control=("At λ = 0 the parenthesis makes no difference.", torch.allclose(at_zero, surprises)),
 )
 
 # %% [markdown]
 # **A trace that is not cut.** Behind the game of three moves stands the next one in the same
-# column. If the mark of the end is missing, that game's luck flows into this one. Alter the second
-# game's last reward, and see which advantages of the first one move:
+# column. If the mark of the end is missing, that game's luck flows into this one. (The third next
+# value is 4: what the critic expects at the start of the second game.) Alter the second game's last
+# reward, and see which advantages of the first one move:
 
 # %%
-double = {"rewards": column(0, 0, 8, 0, 0, 8), "values": column(4, 2, 6, 4, 2, 6)}
-double["next_values"] = column(
-    2, 6, 4, 2, 6, 0
-)  # behind the third move: the start of the next game
+double = {"rewards": table(0, 0, 8, 0, 0, 8), "values": table(4, 2, 6, 4, 2, 6)}
+double["next_values"] = table(2, 6, 4, 2, 6, 0)
 double["terminated"] = torch.tensor([[False], [False], [True]] * 2)
-luckier = double | {"rewards": column(0, 0, 8, 0, 0, 100)}
+luckier = double | {"rewards": table(0, 0, 8, 0, 0, 100)}
 
 
 def leak(**marks):
@@ -889,10 +908,10 @@ quiz("gae.at_zero")
 #
 # The staircase of this course adds one part at a time, on one task, over many seeds, each stair
 # tuned alike: REINFORCE, a baseline, GAE, and from there on the parts that let you use a batch
-# again. This stair changes one thing: the reward-to-go minus V becomes GAE. The data stay those of
-# one batch, used once. So look for what less noise is worth: in steps of the environment until the
-# task is solved, in seconds, and in how far the seeds lie apart. From here on it answers the second
-# wound of lesson 01; the first one, data that are thrown away, is untouched.
+# again. This stair changes one thing: the reward-to-go minus V becomes GAE. Each batch is still
+# used once. So what you compare is what less noise is worth: in steps of the environment until the
+# task is solved, in seconds, and in how far the seeds lie apart. It is an answer to the second
+# wound of lesson 01, noise. The first one, data that are thrown away, stays as it was.
 #
 # ## What you have now
 #
@@ -901,8 +920,8 @@ quiz("gae.at_zero")
 # - λ = 0 is the TD error, λ = 1 is the reward-to-go minus V, if the episode was played to its end.
 # - The critic speaks twice. As a baseline its errors cancel, as a forecast they do not. So at λ = 1
 #   the gradient is unbiased while the advantages are as wrong as the critic.
-# - The best λ grows with the critic's error and with the batch. "Bias falls, variance rises" is a
-#   rule of thumb about the gradient.
+# - The worse the critic and the larger the batch, the larger the best λ: that, and "bias falls,
+#   variance rises", are rules of thumb about the gradient. Certain is what the table says.
 # - The critic's targets are *raw* advantages plus V. Normalise afterwards.
 #
 # Next: all of this took for granted that you know where an episode ends. Lesson 07 shows in how

@@ -143,8 +143,8 @@ QUIZZES = (
     ),
     Quiz(
         id="gae.ten_times",
-        question="You can afford ten times as many episodes per batch. The critic stays as good "
-        "as it is. The λ with the least error of the gradient is now",
+        question="On the walk, the critic says half of V and stays like that. You can afford ten "
+        "times as many episodes. The λ with the least error of the gradient is now",
         options={
             "a": (
                 "smaller: more data make the critic's word more reliable",
@@ -159,7 +159,7 @@ QUIZZES = (
             ),
             "c": (
                 "larger or the same: there is less noise to buy off with bias",
-                "Right. In the walk it went from 0.57 over 0.87 to 1.",
+                "Right. From 1 episode to 10 it went from 0.57 to 0.87.",
                 True,
             ),
         },
