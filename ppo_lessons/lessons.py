@@ -140,9 +140,11 @@ LESSONS: tuple[Lesson, ...] = (
         name="critic",
         title="The critic",
         question="Who tells me what to expect?",
-        minutes=30,
+        minutes=45,
         prerequisites=("reinforce",),
         module=True,
+        notebook=True,
+        figures=True,
     ),
     Lesson(
         name="gae",

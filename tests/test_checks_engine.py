@@ -8,6 +8,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -844,6 +845,37 @@ def test_a_gradient_that_a_plain_sum_would_hide_is_compared(toy):
     exercise = toy(right, wrong, cases=cases, gives="tensor", learns=("logits",))
     assert judge(exercise, right).passed
     assert judge(exercise, turned_upside_down).mistake == "turned_upside_down"
+
+
+def test_the_first_optimizer_of_a_process_costs_no_answer_its_time():
+    code = (
+        "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/tests']\n"
+        "from answers import right_answers\n"
+        "from ppo_lessons.checks import check, judge\n"
+        "judge.SECONDS = 1.0\n"
+        "answer = right_answers('importance')['mended_squeeze']['with_an_optimizer']\n"
+        "print(check('importance.mended_squeeze', answer))\n"
+    )
+    command = [sys.executable, "-c", code, str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "✔ importance.mended_squeeze: passed\n"
+
+
+def test_a_constant_may_be_cut_off_or_not(toy):
+    """Where both are right, the argument carries no gradient."""
+
+    def right(new, old):
+        return (new - old).exp()
+
+    cases = (
+        case(inputs={"new": [0.0], "old": [1.0]}, constants=("old",)),
+        case(inputs={"new": [0.0], "old": [1.0]}, constants=("old",), gradients=True),
+    )
+    wrong = {"turned": lambda new, old: (old - new).exp()}
+    exercise = toy(right, wrong, cases=cases, gives="same shape", learns=("new",))
+    assert judge(exercise, right).passed
+    assert judge(exercise, lambda new, old: (new - old.detach()).exp()).passed
+    assert judge(exercise, lambda new, old: (new.detach() - old).exp()).mistake == "gradient_lost"
 
 
 # --- numbers that are predicted ------------------------------------------------------------

@@ -106,6 +106,7 @@ class Case:
             single numbers, become tensors; `Made`, text and None do not.
         options: given by keyword: lists become tensors, `Made` is made, all else stays.
         integers: arguments whose tensors hold integers.
+        constants: arguments that carry no gradient, whether the answer would cut it or not.
         gradients: whether the gradients are compared too.
         dtype: of the inputs that are floating-point.
     """
@@ -115,6 +116,7 @@ class Case:
     inputs: Mapping[str, Any]
     options: Mapping[str, Any] = field(default_factory=dict)
     integers: tuple[str, ...] = ()
+    constants: tuple[str, ...] = ()
     gradients: bool = False
     dtype: torch.dtype = torch.float64
 
@@ -130,7 +132,8 @@ class Case:
             return value.make()
         if isinstance(value, list) or (number and isinstance(value, (int, float))):
             only = torch.int64 if name in self.integers else None
-            return to_tensor(value, self.dtype, only=only, gradient=self.gradients)
+            gradient = self.gradients and name not in self.constants
+            return to_tensor(value, self.dtype, only=only, gradient=gradient)
         return value
 
 
