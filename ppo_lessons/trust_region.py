@@ -227,8 +227,11 @@ def stop_on_kl(kl_k1: float, *, max_kl: float) -> bool:
     step and takes none back: the epoch that went too far counts.
 
     Args:
-        kl_k1: mean of −log ratio over the epoch (nats).
+        kl_k1: mean of −log ratio over the epoch (nats); an estimate, so it may be below 0.
         max_kl: δ, above 0 (nats).
+
+    Returns:
+        Whether to stop.
 
     Raises:
         ValueError: if δ is not above 0.
