@@ -54,7 +54,7 @@ def overshoot(
         label_line(axes, chances[-1], gained[-1], "J gains", INK)
         highest = int(np.argmax(gained))
         axes.plot(chances[highest], gained[highest], "o", color=BETTER)
-        _note(axes, "best", (chances[highest], gained[highest]), (-10, 8), BETTER)
+        _note(axes, "best", (chances[highest], gained[highest]), (-10, -30), BETTER)
         top = 1.08 * promised.max()
         for kl, chance in balls.items():
             axes.axvline(chance, color=OLD_POLICY, linestyle=":", linewidth=1.2)
