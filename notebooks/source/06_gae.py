@@ -13,12 +13,12 @@
 # which of the critic's errors cost anything. The answer to the last is not what most people expect.
 #
 # The words that you need: **V**(s) is the return to expect from state s on, and a critic is a guess
-# of it, learned by lesson 05's regression. The **advantage** A(s, a) says how much better action a
-# is than what the policy does there on average; an estimate of it is written Â. The policy gradient
-# is the mean of Σ ∇log π · Â: a good action is pushed up, a bad one down. The **reward-to-go** G is
-# the sum of what was earned from a step on, where a reward k steps later counts γᵏ. The **bias** of
-# an estimate is the distance of its mean from the truth, its **variance** says how far single
-# estimates scatter.
+# of it, learned by regression in [lesson 05](05_critic.ipynb). The **advantage** A(s, a) says how
+# much better action a is than what the policy does there on average; an estimate of it is written
+# Â. The policy gradient is the mean of Σ ∇log π · Â: a good action is pushed up, a bad one down.
+# The **reward-to-go** G is the sum of what was earned from a step on, where a reward k steps later
+# counts γᵏ. The **bias** of an estimate is the distance of its mean from the truth, its
+# **variance** says how far single estimates scatter.
 
 # %% tags=["nbval-ignore-output"]
 import numpy as np
@@ -99,8 +99,8 @@ show(
 # %% [markdown]
 # So here are the two judges. The critic, asked right after the sacrifice, says **−2**: things got
 # worse. The result says 8 where 4 was expected: **+4**. The first trusts the critic after one move;
-# the second waits, and trusts it with nothing that comes later. In the picture: the first arrow
-# alone, or all three together.
+# the second waits for what really comes. In the picture: the first arrow alone, or all three
+# together.
 #
 # To compromise, listen to each surprise half as much as to the one before it. What does this judge
 # say about move 0? Write your guess in place of `None`.
@@ -778,9 +778,11 @@ print("γλˡ   ", "  ".join(f"{weight:.4f}" for weight in (0.99 * 0.95**steps).
 # But you know what must come out at λ = 0. A test at an end of the scale finds what no plot shows.
 
 # %%
-at_zero = torch.stack(
-    [weighted_sum(surprises[t:], lambda later: 0.9 * 0.0**later) for t in range(12)]
-)
+at_zero = torch.zeros_like(surprises)
+for t in range(12):
+    at_zero[t] = weighted_sum(surprises[t:], lambda later: 0.9 * 0.0**later)
+
+# %%
 claim(
     "gae.parenthesis",
     "Without the parenthesis λ = 0 gives γ·δ, and not the TD error.",
