@@ -121,7 +121,9 @@ LESSONS: tuple[Lesson, ...] = (
         module=True,
         widgets=("trust_region_map",),
         notebook=True,
+        exercise=True,
         figures=True,
+        checks=True,
     ),
     Lesson(
         name="clip",
@@ -277,17 +279,23 @@ class Route:
         lessons: names of lessons, in the order of `LESSONS`.
         assumed: for each prerequisite that the route leaves out, the one sentence to take
             from it on trust.
+        skips: for each lesson that the route does not read whole, the headings of the sections
+            that it leaves out.
+        saved: minutes that leaving them out saves, by lesson.
     """
 
     name: str
     title: str
     lessons: tuple[str, ...]
     assumed: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    skips: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    saved: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def minutes(self) -> int:
-        """Sum of the minutes of its lessons."""
-        return sum(find_lesson(name).minutes for name in self.lessons)
+        """Sum of the minutes of its lessons, without the sections that it leaves out."""
+        whole = sum(find_lesson(name).minutes for name in self.lessons)
+        return whole - sum(self.saved.values())
 
 
 ROUTES: tuple[Route, ...] = (
@@ -307,6 +315,19 @@ ROUTES: tuple[Route, ...] = (
                 "that we stopped watching.",
             }
         ),
+        skips=MappingProxyType(
+            {
+                "reinforce": ("How far to look", "The loss that is none", "What breaks it"),
+                "clip": (
+                    "The edge that is never reached",
+                    "A lower bound, but of what?",
+                    "A fence beside it: stop on KL",
+                ),
+                "gae": ("A sentence that is half true", "Which λ, then?", "What breaks it"),
+                "training_loop": ("One run is no run", "What breaks it"),
+            }
+        ),
+        saved=MappingProxyType({"reinforce": 14, "clip": 3, "gae": 12, "training_loop": 6}),
     ),
     Route(
         name="language_models",
@@ -377,7 +398,7 @@ def route_table() -> MarkdownText:
 
     Returns:
         A Markdown table: title, lessons by number and name, hours and minutes, and how many of
-        the lessons have a notebook.
+        the lessons have a notebook; below it, the sections that a route leaves out.
     """
     rows = ["| route | lessons | time | ready today |", "| --- | --- | ---: | ---: |"]
     for route in ROUTES:
@@ -388,4 +409,8 @@ def route_table() -> MarkdownText:
         ready = sum(find_lesson(name).notebook for name in route.lessons)
         cells = f"{route.title} | {steps} | {hours} h {minutes:02d} min"
         rows.append(f"| {cells} | {ready} of {len(route.lessons)} |")
+    for route in ROUTES:
+        for name, headings in route.skips.items():
+            left_out = ", ".join(f"*{heading}*" for heading in headings)
+            rows += ["", f"{route.title} leaves out of {find_lesson(name).stem}: {left_out}."]
     return MarkdownText("\n".join(rows))

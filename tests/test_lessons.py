@@ -1,11 +1,14 @@
 """The table of lessons and the routes through it."""
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
 from ppo_lessons import LESSONS, ROUTES, find_lesson, lesson_table, lessons, route_table
 from ppo_lessons.lessons import Lesson, Route
+
+ROOT = Path(__file__).resolve().parent.parent
 
 NAMES = [lesson.name for lesson in LESSONS]
 
@@ -141,7 +144,9 @@ def test_ninety_minutes_take_ninety_minutes():
 
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
 def test_the_times_of_a_route_add_up(route):
-    assert route.minutes == sum(each.minutes for each in LESSONS if each.name in route.lessons)
+    whole = sum(each.minutes for each in LESSONS if each.name in route.lessons)
+    assert route.minutes == whole - sum(route.saved.values())
+    assert set(route.saved) == set(route.skips) <= set(route.lessons)
     assert len(set(route.lessons)) == len(route.lessons)
 
 
@@ -167,6 +172,14 @@ def test_what_a_route_assumes_is_needed_left_out_and_said_in_a_sentence(route):
     needed = {each for name in route.lessons for each in find_lesson(name).prerequisites}
     assert set(route.assumed) <= needed - set(route.lessons)
     assert all(words.endswith(".") for words in route.assumed.values())
+
+
+@pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.name)
+def test_what_a_route_leaves_out_of_a_lesson_stands_in_its_notebook(route):
+    for name, headings in route.skips.items():
+        source = ROOT / "notebooks" / "source" / f"{find_lesson(name).stem}.py"
+        lines = source.read_text(encoding="utf-8").splitlines()
+        assert [heading for heading in headings if f"# ## {heading}" not in lines] == []
 
 
 # --- tables --------------------------------------------------------------------------------
@@ -198,6 +211,10 @@ def test_a_table_shows_as_markdown_and_prints_as_it_stands():
     assert repr(table) == str(table) == table._repr_markdown_()
 
 
+def table_rows(text):
+    return [line for line in text.splitlines() if line.startswith("|")]
+
+
 def test_the_table_of_routes_gives_hours_and_minutes():
     table = route_table()
     assert "| Ninety minutes |" in table
@@ -206,7 +223,7 @@ def test_the_table_of_routes_gives_hours_and_minutes():
 
 
 def test_the_table_of_routes_says_how_many_lessons_can_be_opened_today():
-    head, _, *rows = route_table().splitlines()
+    head, _, *rows = table_rows(route_table())
     assert head.endswith("| ready today |")
     for route, row in zip(ROUTES, rows, strict=True):
         ready = len([each for each in LESSONS if each.name in route.lessons and each.notebook])
@@ -216,6 +233,6 @@ def test_the_table_of_routes_says_how_many_lessons_can_be_opened_today():
 def test_a_lesson_that_gets_its_notebook_is_counted_as_ready(monkeypatch):
     planned = tuple(dataclasses.replace(each, notebook=each.name == "gae") for each in LESSONS)
     monkeypatch.setattr(lessons, "LESSONS", planned)
-    assert [row.split(" | ")[-1] for row in route_table().splitlines()[2:]] == [
+    assert [row.split(" | ")[-1] for row in table_rows(route_table())[2:]] == [
         *("1 of 4 |", "1 of 11 |", "1 of 18 |")
     ]
