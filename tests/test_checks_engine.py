@@ -857,8 +857,8 @@ def test_the_first_optimizer_of_a_process_costs_no_answer_its_time():
         "print(check('importance.mended_squeeze', answer))\n"
     )
     command = [sys.executable, "-c", code, str(ROOT)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "✔ importance.mended_squeeze: passed\n"
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert finished.stdout == "✔ importance.mended_squeeze: passed\n"
 
 
 def test_a_constant_may_be_cut_off_or_not(toy):

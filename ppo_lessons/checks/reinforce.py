@@ -415,6 +415,8 @@ LOG_PROB_MISTAKES = {
     "logarithm_to_base_two": "These are bits. The natural logarithm is asked for: nats.",
     "divided_by_the_sum_of_logits": "It divides logits by their sum. Probabilities are "
     "exponentials of logits, divided by the sum of these.",
+    "sigmoid_per_action": "A sigmoid looks at each logit alone. The softmax compares all actions "
+    "of a row.",
     "taken_against_not_taken": "It gives the log-odds: taken against all others. Subtract the "
     "logarithm of the sum over all actions, the taken one included.",
 }
@@ -486,6 +488,8 @@ LOSS_MISTAKES = {
     "detached as well. Detach the weights alone.",
     "last_axis_only": "It averages over one axis. The mean goes over all samples, whatever the "
     "shape is.",
+    "difference_squared": "It draws the log-probabilities towards the weights, as if these were "
+    "targets. A weight says how hard to push: multiply.",
     "logarithm_taken_again": "It takes the logarithm of the log-probability. They are logarithms "
     "already.",
 }

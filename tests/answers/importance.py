@@ -4,6 +4,7 @@ import math
 
 import torch
 from mistakes import mistakes_of
+from torch.nn import functional
 
 from answers import new_catalogue
 from ppo_lessons import importance
@@ -100,6 +101,13 @@ WRONG["importance_ratios"] |= {
 @breaks("importance_ratios")
 def quotient_of_the_logarithms(log_probs, log_probs_old):
     return log_probs / log_probs_old
+
+
+def _exponential_of_the_quotient(log_probs, log_probs_old):
+    return (log_probs / log_probs_old).exp()
+
+
+WRONG["importance_ratios"]["quotient_of_the_logarithms#exp"] = _exponential_of_the_quotient
 
 
 @breaks("importance_ratios")
@@ -288,6 +296,12 @@ def not_zero(log_probs, log_probs_old, advantages):
     return -terms.sum() / (advantages != 0).sum()
 
 
+def clipped_surrogate(log_probs, log_probs_old, advantages):
+    ratios = importance.importance_ratios(log_probs, log_probs_old.detach())
+    advantages = advantages.detach()
+    return -torch.min(ratios * advantages, ratios.clamp(0.8, 1.2) * advantages).mean()
+
+
 def two_means(log_probs, log_probs_old, advantages):
     ratios = importance.importance_ratios(log_probs, log_probs_old.detach())
     return -ratios.mean() * advantages.detach().mean()
@@ -310,6 +324,7 @@ WRONG["surrogate_loss"] |= {
     "absolute_advantages": surrogate(advantages=torch.abs),
     "ratio_clipped": surrogate(lambda new, old: (new - old).exp().clamp(0.8, 1.2)),
     "ratio_clipped#at_ten": surrogate(lambda new, old: (new - old).exp().clamp(max=10.0)),
+    "ratio_clipped#with_a_minimum": clipped_surrogate,
     "zero_advantages_left_out": not_zero,
     "last_axis_only": surrogate(reduce=lambda each: each.mean(-1)),
     "ratio_minus_one": surrogate(lambda new, old: (new - old).expm1()),
@@ -388,6 +403,9 @@ WRONG["approximate_kl"] |= {
     "weighted_by_the_ratio": estimated(lambda gap, old: {"k1": gap.exp() * gap}),
     "weighted_by_the_probability": estimated(
         lambda gap, old: {name: old.exp() * term for name, term in terms_of(gap).items()}
+    ),
+    "weighted_by_the_probability#kl_div": lambda log_probs, log_probs_old, *, estimator: (
+        functional.kl_div(log_probs, log_probs_old, log_target=True, reduction="none").mean()
     ),
     "probabilities_divided": estimated(of=lambda new, old: (new.exp() / old.exp()).log()),
     "probabilities_divided#guarded": estimated(
@@ -654,6 +672,15 @@ def multiplied(log_probs, log_probs_old, ended):
     return torch.stack(weights)
 
 
+def multiplied_with_a_guard(log_probs, log_probs_old, ended):
+    weights, weight = [], torch.ones_like(log_probs[0])
+    for t in range(len(log_probs)):
+        weight = weight * log_probs[t].exp() / (log_probs_old[t].exp() + 1e-8)
+        weights.append(weight)
+        weight = torch.where(ended[t], 1.0, weight)
+    return torch.stack(weights)
+
+
 def multiplied_probabilities(log_probs, log_probs_old, ended):
     new, old = running(log_probs, ended).exp(), running(log_probs_old, ended).exp()
     return new / old
@@ -696,6 +723,7 @@ WRONG["trajectory_weights"] |= {
     "weight_of_the_whole_episode": whole_episodes,
     "from_the_end": to_the_end,
     "product_underflows": multiplied,
+    "product_underflows#guarded": multiplied_with_a_guard,
     "product_underflows#probabilities": multiplied_probabilities,
     "geometric_mean": root_of_as_many,
     "logarithm_kept": weighed(after=lambda sums: sums),

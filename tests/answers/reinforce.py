@@ -108,7 +108,7 @@ def softmax_twice(logits, actions):
 
 @breaks("log_prob")
 def logit_itself(logits, actions):
-    return logits.gather(-1, actions[:, None]).squeeze(-1)
+    return logits_of(logits, actions)
 
 
 @breaks("log_prob")
@@ -122,6 +122,22 @@ def _overflow_in_the_sum(logits, actions):
 
 
 WRONG["log_prob"]["exponential_overflows#sum"] = _overflow_in_the_sum
+
+
+def _sigmoids(logits, actions):
+    return functional.logsigmoid(logits_of(logits, actions))
+
+
+def logits_of(logits, actions):
+    return logits.gather(-1, actions[:, None]).squeeze(-1)
+
+
+def _clamped_by_torch(logits, actions):
+    return Categorical(probs=logits.softmax(-1)).log_prob(actions)
+
+
+WRONG["log_prob"]["sigmoid_per_action"] = _sigmoids
+WRONG["log_prob"]["logarithm_of_zero#clamped_by_torch"] = _clamped_by_torch
 
 
 def rare_actions(floor):
@@ -287,6 +303,22 @@ def flag_early_by_one(rewards, ended, *, gamma):
 @breaks("rewards_to_go")
 def gamma_ignored(rewards, ended, *, gamma):
     return accumulate(rewards, ended, 1.0)
+
+
+def _plain_cumulative_sum(rewards, ended, *, gamma):
+    return rewards.flip(0).cumsum(0).flip(0)
+
+
+def _forwards(rewards, ended, *, gamma):
+    returns, total = torch.zeros_like(rewards), torch.zeros_like(rewards[0])
+    for t in range(len(rewards)):
+        total = rewards[t] + gamma * total * ~ended[t]
+        returns[t] = total
+    return returns
+
+
+WRONG["rewards_to_go"]["gamma_ignored#and_ends"] = _plain_cumulative_sum
+WRONG["rewards_to_go"]["rewards_so_far#flag_of_the_own_row"] = _forwards
 
 
 @breaks("rewards_to_go")
@@ -476,6 +508,11 @@ def log_prob_detached_too(log_probs, weights):
 @breaks("reinforce_loss")
 def last_axis_only(log_probs, weights):
     return -(log_probs * weights.detach()).mean(-1)
+
+
+@breaks("reinforce_loss")
+def difference_squared(log_probs, weights):
+    return (log_probs - weights.detach()).square().mean()
 
 
 @breaks("reinforce_loss")
