@@ -148,7 +148,8 @@ def as_data(outcome: Outcome) -> dict[str, Any]:
     """Write an outcome for JSON."""
     if outcome.problem:
         return {"problem": outcome.problem}
-    entry: dict[str, Any] = {"shape": list(outcome.shape), "values": rounded(outcome.values)}
+    shape = [list(size) if isinstance(size, tuple) else size for size in outcome.shape]
+    entry: dict[str, Any] = {"shape": shape, "values": rounded(outcome.values)}
     if outcome.gradients:
         entry["gradients"] = {name: rounded(row) for name, row in outcome.gradients.items()}
     return entry
