@@ -876,9 +876,10 @@ claim(
 #
 # ## Exercises
 #
-# They ask you to write the TD errors and GAE, to build the critic's targets, to predict some
-# numbers by hand, and to find a mistake in a function that looks right. Each check tells you which
-# mistake it is.
+# [Seven exercises](../exercises/06_gae.ipynb) wait for you: write the TD errors and GAE, normalise
+# advantages, build the critic's targets, predict nine numbers by hand, find a mistake in a function
+# that looks right, and, for experts, mix the n-step returns. Each check tells you which mistake it is.
+# What passes is kept in `my_work/answers/`.
 #
 # ## Questions
 #
