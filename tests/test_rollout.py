@@ -55,7 +55,7 @@ def collect_script(*scripts, num_steps, mode=AutoresetMode.SAME_STEP, collect=co
 
 ALWAYS_CLIMB = FixedPolicy(lambda observations: torch.zeros(len(observations), dtype=torch.int64))
 HEIGHTS = torch.arange(3)  # a table with an entry for each height
-SETTINGS = {"gamma": GAMMA, "gae_lambda": LAMBDA, "num_rounds": 200}
+SETTINGS = {"gamma": GAMMA, "gae_lambda": LAMBDA, "num_rounds": 120}
 
 
 def lighthouse(num_steps: int, *, limit: int = 6, mode: AutoresetMode = AutoresetMode.SAME_STEP):
@@ -208,7 +208,7 @@ def test_a_limit_taken_for_the_end_is_a_death_at_every_step(fit_table):
     # At λ = 0 and four steps at the lamp: V = 1 + γ·(3/4)·V.
     learned = fit_table(
         lighthouse(24), HEIGHTS, advantages_of=ENDINGS["flags merged"],
-        gamma=GAMMA, gae_lambda=0.0, num_rounds=200,
+        gamma=GAMMA, gae_lambda=0.0, num_rounds=120,
     )  # fmt: skip
     assert learned[-1, 2] == pytest.approx(1 / (1 - GAMMA * 3 / 4), abs=1e-9)
 
@@ -578,7 +578,7 @@ def test_a_trace_that_runs_on_harms_a_critic_that_errs_elsewhere():
 
 def test_an_entry_that_no_row_has_stays_at_zero():
     learned = fit_table(lighthouse(1), torch.tensor([0, 1, 3]), **SETTINGS)
-    assert learned.shape == (200, 4)
+    assert learned.shape == (120, 4)
     assert learned[-1].tolist() == [0.0, 0.0, 0.0, 0.0]
 
 

@@ -545,6 +545,6 @@ quiz("training_loop.probe")
 # - A claim about learning needs several seeds; a claim about a program needs a probe.
 #
 # The modules behind this page: [training_loop](../ppo_lessons/training_loop/__init__.py),
-# [rollout](../ppo_lessons/rollout.py), [gae](../ppo_lessons/gae.py),
+# [rollout](../ppo_lessons/rollout/__init__.py), [gae](../ppo_lessons/gae.py),
 # [clip](../ppo_lessons/clip.py). From a shell, `./course train --help` trains on other
 # environments, with a progress bar and checkpoints.
