@@ -148,11 +148,11 @@ check.value_loss(value_loss)
 # To see it at work, give it the observations 1, 2, 3, 4 (one feature), the weight 2, and the returns 2, 4, 6, 8.
 
 # %%
-# answer: critic.mended_critic_loss
+# answer: critic.mended_value_loss
 import torch
 
 
-def mended_critic_loss(observations, weights, returns):
+def mended_value_loss(observations, weights, returns):
     """Give half the mean squared error of a linear critic; one line is wrong."""
     values = torch.matmul(observations, weights)
     targets = returns.detach()
@@ -163,8 +163,8 @@ def mended_critic_loss(observations, weights, returns):
 
 
 # %%
-# hint("critic.mended_critic_loss")
-check.mended_critic_loss(mended_critic_loss)
+# hint("critic.mended_value_loss")
+check.mended_value_loss(mended_value_loss)
 
 # %% [markdown]
 # ## 5. The clip of the value

@@ -664,7 +664,7 @@ EXERCISES = (
         ),
     ),
     FunctionExercise(
-        id="critic.mended_critic_loss",
+        id="critic.mended_value_loss",
         cases=WHOLE_CASES,
         gives="scalar",
         learns=("weights",),

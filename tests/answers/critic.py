@@ -16,7 +16,7 @@ EXERCISES = (
     "optimal_baseline",
     "leave_one_out_baseline",
     "value_loss",
-    "mended_critic_loss",
+    "mended_value_loss",
     "clipped_value_loss",
     "explained_variance",
     "eight_numbers",
@@ -319,43 +319,43 @@ WRONG["value_loss"] |= {
 # --- the mended loss -----------------------------------------------------------------------
 
 
-@passes("mended_critic_loss")
+@passes("mended_value_loss")
 def as_given_but_mended(observations, weights, returns):
     values = observations @ weights
     errors = values.squeeze(-1) - returns.detach()
     return (errors**2).mean() / 2
 
 
-@passes("mended_critic_loss")
+@passes("mended_value_loss")
 def returns_as_a_column(observations, weights, returns):
     errors = observations @ weights - returns.detach().unsqueeze(-1)
     return errors.square().mean() / 2
 
 
-@passes("mended_critic_loss")
+@passes("mended_value_loss")
 def weights_as_a_row(observations, weights, returns):
     values = observations @ weights[:, 0]
     return functional.mse_loss(values, returns.detach()) / 2
 
 
-@passes("mended_critic_loss")
+@passes("mended_value_loss")
 def diagonal_of_the_table(observations, weights, returns):
     values = observations @ weights
     return ((values - returns.detach()).diagonal() ** 2).mean() / 2
 
 
-@passes("mended_critic_loss")
+@passes("mended_value_loss")
 def turned_values(observations, weights, returns):
     values = (observations @ weights).T
     return ((values - returns.detach()) ** 2).mean() / 2
 
 
-@passes("mended_critic_loss")
+@passes("mended_value_loss")
 def sample_by_sample_in_float32(observations, weights, returns):
-    total = 0.0
+    total = torch.zeros(())
     for row, target in zip(observations.float(), returns.tolist(), strict=True):
-        total = total + (row @ weights.float() - target) ** 2
-    return total.squeeze() / len(returns) / 2
+        total = total + (row @ weights.float()[:, 0] - target) ** 2
+    return total / len(returns) / 2
 
 
 def given_but(errors_of, reduced=lambda errors: (errors**2).mean() / 2):
@@ -375,7 +375,7 @@ def _targets_attached(observations, weights, returns):
     return (((observations @ weights)[:, 0] - returns) ** 2).mean() / 2
 
 
-WRONG["mended_critic_loss"] |= {
+WRONG["mended_value_loss"] |= {
     "column_against_row": given_but(lambda values, returns: values - returns),
     "values_averaged_first": given_but(lambda values, returns: values.mean() - returns),
     "returns_averaged_first": given_but(lambda values, returns: values - returns.mean()),
@@ -873,7 +873,7 @@ ORACLES = {
     "optimal_baseline": slow_baseline,
     "leave_one_out_baseline": slow_others,
     "value_loss": slow_loss,
-    "mended_critic_loss": slow_whole,
+    "mended_value_loss": slow_whole,
     "clipped_value_loss": slow_clipped,
     "explained_variance": slow_grade,
     "actor_critic_gradients": slow_gradients,

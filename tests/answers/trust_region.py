@@ -779,9 +779,13 @@ def mean_of_scores_in_float32(logits, state_visits, vector):
 
 
 @passes("fisher_vector_product")
-def slope_of_the_softmax(logits, state_visits, vector):
-    shares = (state_visits / state_visits.sum())[:, None]
-    return torch.func.jvp(lambda at: shares * at.softmax(-1), (logits,), (vector,))[1]
+def by_a_product_with_the_hessian(logits, state_visits, vector):
+    shares, old = state_visits / state_visits.sum(), logits.softmax(-1)
+
+    def kl(at):
+        return -(shares[:, None] * old * at.log_softmax(-1)).sum()
+
+    return torch.autograd.functional.hvp(kl, logits, vector)[1]
 
 
 def product(shares=None, policy=None, centred=None, weights=None, after=None):
