@@ -778,16 +778,6 @@ def mean_of_scores_in_float32(logits, state_visits, vector):
     return torch.einsum("s,sa,sa,sab->sb", shares, policy, along, scores)
 
 
-@passes("fisher_vector_product")
-def by_a_product_with_the_hessian(logits, state_visits, vector):
-    shares, old = state_visits / state_visits.sum(), logits.softmax(-1)
-
-    def kl(at):
-        return -(shares[:, None] * old * at.log_softmax(-1)).sum()
-
-    return torch.autograd.functional.hvp(kl, logits, vector)[1]
-
-
 def product(shares=None, policy=None, centred=None, weights=None, after=None):
     """Right but for what is handed over."""
 
