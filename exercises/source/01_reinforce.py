@@ -47,7 +47,8 @@ setup()
 # - Logits may be as large as 1000, whose exponential is infinite in a float, and an action may be as
 #   rare as e⁻¹⁰⁰⁰, which a float holds as 0. The result must be right all the same.
 #
-# Try the logits 0 and ln 3 on paper first. Which two probabilities are they?
+# Try the logits 0 and ln 3 on paper first: which two probabilities are they? (The log-probability of the
+# second action is −0.288.)
 
 # %%
 # answer: reinforce.log_prob
@@ -83,8 +84,8 @@ check.log_prob(log_prob)
 # - `gamma` is γ, between 0 and 1.
 # - The result has shape `[T, N]`. Leave the inputs as they are.
 #
-# Work one out first: rewards 1, 4, −2, then a new episode with 2, 6, at γ = 0.5. (Exercise 4 asks
-# for these numbers.)
+# An example: an episode with the rewards 4, 2 at γ = 0.5 gives 5, 2. Work one out yourself: rewards 1, 4,
+# −2, then a new episode with 2, 6. (Exercise 4 asks for these numbers.)
 
 # %%
 # answer: reinforce.rewards_to_go
@@ -230,7 +231,7 @@ check.mended_reinforce(mended_reinforce)
 # - `observations` and `actions` have shape `[T, N]`, integers: what each of N episodes saw and did.
 # - `weights`, `[T, N]`, is how far each step pushes.
 # - `valid`, `[T, N]`, is False on the rows after an episode's end. Episodes have different lengths; a
-#   row that is not valid is no step, and its weight may be anything.
+#   row that is not valid is no step, and its weight may be any finite number.
 # - The result has shape `[N, K, A]`: a sum over the steps, one table per episode.
 #
 # With autograd it is a loop over episodes; by hand it is one line of maths. Either passes.

@@ -79,7 +79,10 @@ def _compass(axes: Axes, angles: Sequence[int | None], exact: int, pair: int) ->
         axes.annotate(str(number), place, color=ink, ha="center", va="center", fontsize=9)
     axes.plot([], [], "|", color=OLD_POLICY, label="more batches")
     axes.set(aspect="equal", xticks=[], yticks=[], xlim=(-1.3, 1.3), ylim=(-1.75, 1.2))
-    axes.set(xlabel="stay in the valley →", ylabel="stay on the hill →")
+    axes.text(0, -1.22, "stay in the valley →", fontsize=9, ha="center", va="center")
+    axes.text(-1.28, 0, "stay on the hill →", fontsize=9, rotation=90, ha="center", va="center")
+    axes.axhline(0, color=SHADE, linewidth=1, zorder=0)
+    axes.axvline(0, ymin=0.22, color=SHADE, linewidth=1, zorder=0)
     axes.spines[:].set_visible(False)
     axes.legend(loc="lower center", fontsize=8, ncols=2)
 
@@ -98,7 +101,7 @@ def _curves(
     others: Mapping[str, Sequence[float]],
     name: str,
 ) -> None:
-    axes.fill_between(batch_sizes, low, high, color=SHADE, label="80 of 100 pairs", zorder=0)
+    axes.fill_between(batch_sizes, low, high, color=SHADE, label="middle 80 of 100 pairs", zorder=0)
     for (other, values), dash in zip(others.items(), ("--", "-."), strict=False):
         axes.plot(batch_sizes, values, dash, color=OLD_POLICY, linewidth=1.2, label=other)
     axes.plot(batch_sizes, cosine, "o-", ms=3.5, color=NEW_POLICY, label=name)

@@ -77,9 +77,9 @@ def rare_actions(probabilities: np.ndarray, lengths: np.ndarray, growth: np.ndar
         left.text(0.5, 1.46, "√2", ha="right", fontsize=9)
         left.set(title="The push stays below √2", ylabel="length of the score", ylim=(0, 1.65))
         right.plot(probabilities, growth, color=NEW_POLICY)
-        right.axhline(1, color=GOAL, linestyle="--", linewidth=1)
+        right.axhline(np.e, color=GOAL, linestyle="--", linewidth=1)
         right.set(
-            title="What grows is the relative change",
+            title="The relative change has a limit, too: e",
             ylabel="probability after / before",
             ylim=(0.9, 3),
         )
@@ -119,13 +119,13 @@ def estimates(
 
 
 def gamma_knob(
-    gammas: np.ndarray, bias: np.ndarray, variance: np.ndarray, *, episodes: Sequence[int]
+    gammas: np.ndarray, squared_bias: np.ndarray, variance: np.ndarray, *, episodes: Sequence[int]
 ) -> Figure:
     """Draw the error of the usual update against γ, for batches of several sizes.
 
     Args:
         gammas: γ, ascending.
-        bias: squared distance of the mean from the gradient of the undiscounted J, at each γ.
+        squared_bias: squared distance of the mean from the gradient of the undiscounted J.
         variance: trace of the covariance of one episode's estimate, at each γ.
         episodes: sizes of the batches; one line each.
 
@@ -137,22 +137,23 @@ def gamma_knob(
         picture = figure(7, 3.6)
         axes = picture.subplots()
         for count, (color, dash) in zip(episodes, looks, strict=False):
-            error = bias + variance / count
+            error = squared_bias + variance / count
             best = int(error.argmin())
             axes.plot(gammas, error, color=color, linestyle=dash)
             axes.plot(gammas[best], error[best], "o", color=color, markersize=8)
             label_line(axes, gammas[-1], error[-1], f"  {count:,} episodes", color)
-        axes.plot(gammas, np.maximum(bias, 1e-9), color=OLD_POLICY, linestyle=":")
+        axes.plot(gammas, np.maximum(squared_bias, 1e-9), color=OLD_POLICY, linestyle=":")
         axes.annotate(
-            "bias alone", (gammas[len(gammas) * 3 // 5], bias[len(gammas) * 3 // 5]), fontsize=9,
-            xytext=(-8, -12), textcoords="offset points", color=OLD_POLICY, ha="right",
+            "bias² alone", (gammas[-3], squared_bias[-3]), fontsize=9, xytext=(-14, -14),
+            textcoords="offset points", color=OLD_POLICY, ha="right",
+            arrowprops={"arrowstyle": "-", "color": OLD_POLICY},
         )  # fmt: skip
         axes.set(
             title="The more episodes, the longer the view that pays",
             xlabel="γ",
-            ylabel="squared error of the update",
+            ylabel="squared error of the push (reward²)",
             yscale="log",
-            ylim=(0.5 * float((bias + variance / max(episodes)).min()), None),
+            ylim=(0.5 * float((squared_bias + variance / max(episodes)).min()), None),
         )
         return picture
 
@@ -266,8 +267,13 @@ def stair(
             panels, runs.items(), (WORSE, NEW_POLICY, SECOND), strict=False
         ):
             _learning_curves(axes, seeds, color)
-            places = np.full(len(finals[name]), last / 1000 * 1.06)
-            axes.plot(places, finals[name], "o", color=color, markersize=5, alpha=0.6)
+            end = last / 1000 * 1.06
+            axes.plot([end] * len(finals[name]), finals[name], "o", color=color, ms=5, alpha=0.6)
+            ticks = np.arange(0, last / 1000, 25)
+            axes.set_xticks(
+                [*ticks[ticks < end - 15], end],
+                [*map("{:.0f}".format, ticks[ticks < end - 15]), "end"],
+            )
             axes.axhline(goal, color=GOAL, linestyle="--", linewidth=1)
             solved = sum(value >= goal for value in finals[name])
             axes.set(

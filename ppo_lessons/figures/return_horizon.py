@@ -55,7 +55,9 @@ def return_horizon_figure(
         right.annotate(
             value, (0.02, 0.97), xycoords="axes fraction", va="top", color=INK, fontsize=10
         )
-        right.set(title="Return G_t of each step", xlabel="step t", ylabel="discounted reward")
+        right.set(
+            title="Reward-to-go G_t of each step", xlabel="step t", ylabel="discounted reward"
+        )
         right.margins(y=0.15)
         right.set_xticks(steps)
         return picture

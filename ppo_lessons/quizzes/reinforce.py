@@ -90,7 +90,8 @@ QUIZZES = (
     ),
     Quiz(
         id="reinforce.loss_value",
-        question="In a run of REINFORCE the loss falls from 30 to 0. What do you know?",
+        question="In a run of REINFORCE the loss falls from 30 to 0. What do you know from these "
+        "two numbers?",
         options={
             "a": (
                 "Nothing about how good the policy is",
@@ -127,9 +128,9 @@ QUIZZES = (
                 False,
             ),
             "c": (
-                "in general the gradient of neither",
-                "Right: it discounts what follows, but not the step itself. At γ = 1 all three "
-                "are the same.",
+                "neither of the two",
+                "Right: it discounts what follows, but not the step itself. Only at γ = 1 are all "
+                "three the same.",
                 True,
             ),
         },

@@ -35,7 +35,7 @@ WORDS = {
         "legend_exact": "gradient of J, exact",
         "legend_rim": "more batches",
         "legend_pair": "this pair",
-        "legend_band": "80 of 100 pairs",
+        "legend_band": "middle 80 of 100 pairs",
         "pair_cosine": "cosine of this pair",
         "expected_cosine": "expected cosine",
         "noise_scale": "noise scale tr Σ / ‖mean‖², exact",
