@@ -4,6 +4,7 @@ One line for each. A notebook that imports one widget does not depend on the lis
 """
 
 HOME = {
+    "BaselineVariance": "baseline_variance",
     "ClipRegion": "clip_region",
     "GradientAgreement": "gradient_agreement",
     "Predict": "predict",
