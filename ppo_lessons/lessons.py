@@ -172,7 +172,9 @@ LESSONS: tuple[Lesson, ...] = (
         prerequisites=("gae",),
         module=True,
         notebook=True,
+        exercise=True,
         figures=True,
+        checks=True,
     ),
     Lesson(
         name="training_loop",

@@ -7,6 +7,7 @@ HOME = {
     "BaselineVariance": "baseline_variance",
     "ClipRegion": "clip_region",
     "GradientAgreement": "gradient_agreement",
+    "LambdaTradeoff": "lambda_tradeoff",
     "Predict": "predict",
     "Quiz": "quiz",
     "RatioFromLogits": "ratio_from_logits",

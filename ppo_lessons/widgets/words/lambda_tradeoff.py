@@ -1,0 +1,61 @@
+"""Words of LambdaTradeoff."""
+
+WORDS = {
+    "en": {
+        "title": "Bias against variance",
+        "question": "How far should λ trust this critic?",
+        "error_shape": "critic",
+        "shape_share": "too low",
+        "shape_constant": "too high",
+        "shape_turns": "in turns",
+        "error_size": "its error",
+        "says_exact": "V exactly",
+        "says_share": "{percent} % of V",
+        "says_constant": "V + {number}",
+        "says_turns": "V ± {number} in turns",
+        "gamma": "γ",
+        "gae_lambda": "λ",
+        "num_episodes": "episodes in the batch",
+        "episode": "1 episode",
+        "episodes": "{number} episodes",
+        "guess": "The critic says {critic}, the batch holds {episodes}. Which λ gives the least "
+        "squared error of the gradient?",
+        "guessed": "You said {guess}: squared error {error}. The best λ is {best}: {least}.",
+        "guessed_nothing": "The best λ is {best}, with squared error {least}.",
+        "weights_title": "what λ weighs",
+        "steps_axis": "steps k later",
+        "weight_axis": "weight",
+        "later": "later",
+        "error_title": "error of the gradient",
+        "lambda_axis": "λ",
+        "error_axis": "squared error",
+        "best": "best λ {best}",
+        "your_guess": "your guess",
+        "bias_title": "the two biases",
+        "bias_axis": "bias (reward)",
+        "group": "λ",
+        "handle": "λ in the picture",
+        "handle_value": "λ = {weight}",
+        "legend_return": "(1 − λ)λᵏ: return of k + 1 steps",
+        "legend_trace": "(γλ)ᵏ: TD error",
+        "legend_bias": "bias², bias of the gradient",
+        "legend_variance": "variance/n",
+        "legend_error": "their sum",
+        "legend_advantage": "bias of the advantage",
+        "help": "Drag λ in the middle picture, or use the arrows. The walk has seven places, a "
+        "coin decides each move, the goal pays 1. All numbers are exact.",
+        "sentence": "Critic: {critic}; γ = {gamma}; {episodes}. At λ = {weight} bias² {bias} + "
+        "variance/n {variance} = squared error {error}. Least at λ = {best}: {least}. Bias of the "
+        "gradient {gradient}, of an advantage {advantage}.",
+        "sentence_hidden": "λ = {weight}: the return of one step counts {first}, a TD error ten "
+        "steps later counts {tenth}. Say which λ is best for this critic and this batch.",
+        "state_guess": "guess first",
+        "state_ten_episodes": "half of V, 10 episodes",
+        "state_one_episode": "1 episode",
+        "state_thousand_episodes": "1000 episodes",
+        "state_exact_critic": "V exactly: not λ = 0",
+        "state_constant": "a constant error: bias rises, then falls",
+        "state_turns": "in turns: variance falls, then rises",
+        "state_discounted": "γ = 0.95: a bias that no λ removes",
+    }
+}
