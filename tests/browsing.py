@@ -7,7 +7,7 @@ import traitlets
 from ppo_lessons.widgets import find_widget
 from ppo_lessons.widgets.base import TeachingWidget
 from ppo_lessons.widgets.registry import HOME, QUESTIONS
-from ppo_lessons.widgets.traits import Choice, Number, Numbers, OneOf, Whole
+from ppo_lessons.widgets.traits import Choice, Choices, Number, Numbers, OneOf, Whole
 
 TEACHING = [name for name in HOME.values() if name not in QUESTIONS]
 INTERACTIVE = {"button", "slider", "spinbutton", "radio", "combobox", "checkbox", "textbox"}
@@ -185,6 +185,8 @@ def drawn(made, key, chance):
         return [number_in(trait, chance) for _ in range(length)]
     if isinstance(trait, (Number, Whole)):
         return number_in(trait, chance)
+    if isinstance(trait, Choices):
+        return [chance.choice(trait.values) for _ in trait.default_words]
     if isinstance(trait, (Choice, OneOf)):
         return chance.choice(trait.values)
     if isinstance(trait, traitlets.Bool):

@@ -28,7 +28,7 @@ from ppo_lessons.widgets.html import write_pages
 from ppo_lessons.widgets.messages import WORDS, written
 from ppo_lessons.widgets.page import FOLDER
 from ppo_lessons.widgets.registry import HOME, QUESTIONS
-from ppo_lessons.widgets.traits import Choice, Number, Numbers, OneOf, Whole
+from ppo_lessons.widgets.traits import Choice, Choices, Number, Numbers, OneOf, Whole
 
 ROOT = Path(__file__).resolve().parent.parent
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -140,6 +140,8 @@ def bad_values(trait):
         yield from () if isinstance(trait, Number) else (trait.range.low + 0.5,)
     elif isinstance(trait, Choice):
         yield from ("no such choice", 3)
+    elif isinstance(trait, Choices):
+        yield from ("text", 3, trait.default_words[1:], ["nothing", *trait.default_words[1:]])
     elif isinstance(trait, OneOf):
         yield from (float("nan"), "text", [1.0], True, 1.001 * trait.values[-1])
     elif isinstance(trait, traitlets.Bool):

@@ -167,6 +167,32 @@ class Choice(traitlets.Enum):
         )
 
 
+class Choices(traitlets.List):
+    """A list in which each entry is one of a few words.
+
+    Args:
+        default: what holds if nothing is given; every list is as long.
+        options: the words.
+    """
+
+    def __init__(self, default: Sequence[str], *, options: Sequence[str]):
+        self.default_words, self.values = list(default), tuple(options)
+        super().__init__(default_value=self.default_words)
+        self.tag(sync=True)
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Take lists and tuples of those words."""
+        if not isinstance(value, (list, tuple)) or len(value) != len(self.default_words):
+            raise ValueError(
+                f"{self.name} is {value!r}; expected a list of {len(self.default_words)} words"
+            )
+        if wrong := [each for each in value if each not in self.values]:
+            raise ValueError(
+                f"{self.name} holds {wrong[0]!r}; expected some of {', '.join(self.values)}"
+            )
+        return list(value)
+
+
 class OneOf(traitlets.Enum):
     """One of a few numbers: the places where something was computed.
 
