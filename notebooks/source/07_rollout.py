@@ -983,7 +983,12 @@ claim(
 #
 # <!-- place: widget EndKinds -->
 #
-# <!-- place: exercises -->
+# ## Exercises
+#
+# [Six exercises](../exercises/07_rollout.ipynb) wait for you: find the value of the state that a step
+# reached, sum returns with a guess for the rest, sort out the rows that are no steps, predict eight
+# numbers by hand, mend a bug that hides, and, for experts, add up what an episode has earned. Each check
+# tells you which mistake it is. What passes is kept in `my_work/answers/`.
 #
 # ## Questions
 #
