@@ -54,7 +54,7 @@ def overshoot(
         label_line(axes, chances[-1], gained[-1], "J gains", INK)
         highest = int(np.argmax(gained))
         axes.plot(chances[highest], gained[highest], "o", color=BETTER)
-        _note(axes, "best", (chances[highest], gained[highest]), (-10, -30), BETTER)
+        _note(axes, "best", (chances[highest], gained[highest]), (-10, -18), BETTER)
         top = 1.08 * promised.max()
         for kl, chance in balls.items():
             axes.axvline(chance, color=OLD_POLICY, linestyle=":", linewidth=1.2)
@@ -99,7 +99,7 @@ def recovery(chances: Mapping[float, Sequence[float]]) -> Figure:
                   (-58, 10), color)  # fmt: skip
         axes.axhline(0.5, color=GOAL, linestyle="--", linewidth=1)
         axes.set(
-            title="Ten times rarer, ten times as long",
+            title="Ten times rarer, nearly ten times as long",
             xlabel="steps along the exact gradient (logarithmic)",
             ylabel="probability of the good action",
             ylim=(0, 1),
@@ -142,11 +142,17 @@ def balls(
             title=f"KL ≤ {max_kl:g}: narrow near 0 and 1 ...",
             xlabel="probability",
             xlim=(-0.02, 1.02),
+            xticks=(0, 0.25, 0.5, 0.75, 1),
             ylabel="old policy",
             ylim=(-0.6, len(chances) - 0.4),
         )
         left.set_yticks(rows, [f"p = {chance:g}" for chance in chances])
-        right.set(title="... and wide there in logits", xlabel="change of the logit")
+        right.set(
+            title="... and wide there in logits",
+            xlabel="change of the logit",
+            xticks=(-2, -1, 0, 1, 2),
+            xlim=(-2.3, 2.3),
+        )
         return picture
 
 
@@ -178,6 +184,7 @@ def writings(
                           markersize=size, markerfacecolor="none", label=name)  # fmt: skip
             axes.plot(*next(iter(ways.values()))[0], "*", color=INK, markersize=13)
             axes.set(title=kind, xlabel="probability of going", xlim=(0, 1), ylim=(0, 1.02))
+            axes.set_xticks((0.2, 0.4, 0.6, 0.8))
         ends = np.interp(LEVELS, returns[:, -1], grid)  # where the lines meet the right edge
         for level, end in zip(LEVELS, ends, strict=True):
             label_line(panels[-1], 1, end, f"J = {level:g}", OLD_POLICY)
@@ -214,7 +221,7 @@ def prices(needed: Sequence[float], kl_at_fixed: Sequence[float], *, max_kl: flo
         right.set(
             title="At the first step's price",
             xlabel="step",
-            ylabel="KL of the step (nats)",
+            ylabel="KL of the step, by the parabola (nats)",
             ylim=(0, None),
         )
         return picture
@@ -258,43 +265,39 @@ def adapting(
         return picture
 
 
-def promise(
-    steps: Sequence[np.ndarray],
-    gained: Sequence[np.ndarray],
-    promised: Sequence[np.ndarray],
-    guaranteed: Sequence[np.ndarray],
-) -> Figure:
+def promise(panels: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]) -> Figure:
     """Draw what J gains, what L promises and what the theorem guarantees, at two scales.
 
     Args:
-        steps: for each panel, the change of the probability, ascending from 0.
-        gained: J minus J of the old policy, there (reward).
-        promised: L there (reward).
-        guaranteed: the lower bound minus J of the old policy, there (reward).
+        panels: two, a wide one and a narrow one. Each holds the change of the probability,
+            ascending from 0, and there: J minus J of the old policy, L, and the lower bound minus
+            J of the old policy (reward).
 
     Returns:
-        One panel for each scale; the best step by each of the two measures is marked.
+        One panel for each; the narrow one counts in millionths. The best step by J is marked in
+        the first, the best by the lower bound in the second.
     """
+    titles = ("The best step ...", "... and the one that is guaranteed")
     with style():
         picture = figure(9, 3.6)
-        panels = picture.subplots(1, len(steps), squeeze=False)[0]
-        titles = ("The best step ...", "... and the one that is guaranteed")
-        for n, axes in enumerate(panels):
+        for n, axes in enumerate(picture.subplots(1, 2)):
+            scale, unit = ((1, ""), (1e6, "millionths of "))[n]
+            steps, gained, promised, guaranteed = (scale * values for values in panels[n])
             axes.axhline(0, color=INK, linewidth=0.6)
-            axes.plot(steps[n], gained[n], color=INK, linewidth=3, label="J gains")
-            axes.plot(steps[n], promised[n], color=NEW_POLICY, linestyle="--", label="L promises")
-            axes.plot(steps[n], guaranteed[n], color=WORSE, linestyle="-.", label="guaranteed")
+            axes.plot(steps, gained, color=INK, linewidth=3, label="J gains")
+            axes.plot(steps, promised, color=NEW_POLICY, linestyle="--", label="L promises")
+            axes.plot(steps, guaranteed, color=WORSE, linestyle="-.", label="guaranteed")
             curve, color = ((gained, BETTER), (guaranteed, WORSE))[n]
-            best = int(np.argmax(curve[n]))
-            axes.plot(steps[n][best], curve[n][best], "o", color=color)
-            top = 1.1 * promised[n].max()
+            best = int(np.argmax(curve))
+            axes.plot(steps[best], curve[best], "o", color=color)
+            top = 1.1 * promised.max()
             axes.set(
                 title=titles[n],
-                xlabel="change of the probability",
+                xlabel="change of the probability" + (" (millionths)" if unit else ""),
+                ylabel=f"{unit}reward",
                 ylim=(-0.3 * top, top),
-                xlim=(0, steps[n][-1]),
+                xlim=(0, steps[-1]),
             )
-            axes.ticklabel_format(style="sci", scilimits=(-3, 3))
-        panels[0].set_ylabel("reward")
-        panels[0].legend(fontsize=9, loc="upper left")
+            if n == 0:
+                axes.legend(fontsize=9, loc="upper left")
         return picture
