@@ -218,7 +218,7 @@ NORMAL_CASES = (
     normal_case(SMALLEST, "a pair, far from 0", [104.0, 108.0]),
     normal_case(SCALE, "three advantages", [5.0, 4.0, -9.0]),
     normal_case(SCALE, "the same in another unit", [500.0, 400.0, -900.0]),
-    normal_case(SCALE, "small ones", [0.01, 0.03, 0.05]),
+    normal_case(SCALE, "small ones", [0.25, 0.5, 0.75]),
     normal_case(EDGES, "one advantage alone", [7.0]),
     normal_case(EDGES, "all the same", [5.0, 5.0, 5.0]),
     normal_case(EDGES, "two axes", [[1.0, 2.0, 6.0], [3.0, -5.0, 8.0]]),
@@ -347,6 +347,8 @@ TD_MISTAKES = {
     "none, and behind an end it belongs to another game: use next_values.",
     "flag_late_by_one": "It reads the flag of the row before. A flag at t says that the step at t "
     "was the last.",
+    "flag_early_by_one": "It reads the flag of the row behind. Some programs store it there, "
+    "beside the observation that follows; here the flag at t is about the step at t.",
     "squared": "It squares the surprise and loses its sign.",
     "environments_end_together": "The end of one environment ends all of them. Each column has its "
     "own flags.",
@@ -362,6 +364,8 @@ GAE_MISTAKES = {
     "is the start of another game; next_values holds the state that was reached.",
     "flags_late_by_one": "It reads the flags of the row before. A flag at t says that the step at "
     "t was the last of its game.",
+    "flags_early_by_one": "It reads the flags of the row behind. Some programs store them there, "
+    "beside the observation that follows; here the flags at t are about the step at t.",
     "trace_not_reset": "The TD errors are right, and the sum runs through every end. What comes in "
     "the next game says nothing about this one.",
     "missing_parenthesis": "A TD error l steps later counts γ·λˡ here; it must count (γλ)ˡ. "

@@ -40,6 +40,11 @@ def late(happened):
     return torch.cat([torch.zeros_like(happened[:1]), happened[:-1]])
 
 
+def early(happened):
+    """The flags of the row behind, as where a flag is stored beside the next observation."""
+    return torch.cat([happened[1:], torch.zeros_like(happened[:1])])
+
+
 def everywhere(happened):
     """A flag of one environment taken for all."""
     return happened.any(1, keepdim=True).expand_as(happened)
@@ -197,6 +202,11 @@ def flag_late_by_one(rewards, values, next_values, terminated, *, gamma):
 
 
 @breaks("td_errors")
+def flag_early_by_one(rewards, values, next_values, terminated, *, gamma):
+    return error(rewards, values, next_values, early(terminated), gamma=gamma)
+
+
+@breaks("td_errors")
 def squared(rewards, values, next_values, terminated, *, gamma):
     return error(rewards, values, next_values, terminated, gamma=gamma) ** 2
 
@@ -316,6 +326,22 @@ def _next_error_only(rewards, values, next_values, terminated, truncated, *, gam
     return errors + gamma * gae_lambda * following.masked_fill(terminated | truncated, 0)
 
 
+def _early_with_the_next_row(
+    rewards, values, next_values, terminated, truncated, *, gamma, gae_lambda
+):
+    following = torch.cat([values[1:], next_values[-1:]])
+    errors = error(rewards, values, following, early(terminated), gamma=gamma)
+    return accumulate(errors, gamma * gae_lambda, early(terminated))
+
+
+def _early_and_merged(rewards, values, next_values, terminated, truncated, *, gamma, gae_lambda):
+    following = torch.cat([values[1:], next_values[-1:]])
+    ended = early(terminated | truncated)
+    return accumulate(
+        error(rewards, values, following, ended, gamma=gamma), gamma * gae_lambda, ended
+    )
+
+
 def _forwards(rewards, values, next_values, terminated, truncated, *, gamma, gae_lambda):
     errors = error(rewards, values, next_values, terminated, gamma=gamma)
     stopped = late(terminated | truncated)
@@ -376,6 +402,11 @@ WRONG["compute_gae"] |= {
     "flags_late_by_one#next_values_given": estimate(
         stopped=late, future=lambda terminated, truncated: late(terminated)
     ),
+    "flags_early_by_one": estimate(
+        stopped=early, future=lambda terminated, truncated: early(terminated)
+    ),
+    "flags_early_by_one#next_row": _early_with_the_next_row,
+    "flags_early_by_one#merged": _early_and_merged,
     "flags_merged#in_the_error_alone": estimate(
         future=lambda terminated, truncated: terminated | truncated, stopped=never
     ),
@@ -397,7 +428,7 @@ def of_the_kept_ones(advantages, *, mask=None):
 def unbiased_turned_off(advantages, mask=None):
     kept = advantages.flatten() if mask is None else torch.masked_select(advantages, mask)
     variance, mean = torch.var_mean(kept, unbiased=False)
-    return (advantages - mean) / (variance.sqrt() + 1e-6)
+    return (advantages - mean) / (variance.sqrt() + 1e-5)
 
 
 @passes("normalize_advantages")
@@ -521,7 +552,13 @@ def _sample_deviation_unless_alone(advantages, *, mask=None):
     return (advantages - kept.mean()) / (spread_of(kept, correction=1) + 1e-8)
 
 
+def _usual_line(advantages, *, mask=None):
+    centred = advantages - advantages.mean()
+    return centred / (spread_of(advantages.flatten(), correction=1) + 1e-8)
+
+
 WRONG["normalize_advantages"] |= {
+    "sample_deviation#mask_ignored": _usual_line,
     "centred_only": scaled(lambda kept: 1.0),
     "nothing_added": scaled(spread_of),
     "one_added": scaled(lambda kept: spread_of(kept) + 1),
