@@ -133,7 +133,7 @@ claim(
 # A step too far: so what? Take the next one backwards. With a fixed set of data that would be fine,
 # since the data do not care where you are. Here they do. **The policy collects its own next batch.**
 #
-# Two arms: the good one pays 1, the other 0. A step too far has left the good arm with a low
+# Two levers: the good one pays 1, the other 0. A step too far has left the good lever with a low
 # probability. From there you follow the exact gradient, with learning rate 1. From 0.1 it takes 8
 # steps to get back to one half. How many from 0.001?
 
@@ -141,11 +141,11 @@ claim(
 predict("trust_region.way_back", None, unit="steps")
 
 # %%
-two_arms = mdp.bandit([0.0, 1.0])
+two_levers = mdp.bandit([0.0, 1.0])
 
 
 def climb(logits):
-    return logits + mdp.policy_gradient(two_arms, logits, gamma=1.0)
+    return logits + mdp.policy_gradient(two_levers, logits, gamma=1.0)
 
 
 def way_back(chance, update, num_steps=600):
@@ -156,7 +156,7 @@ def way_back(chance, update, num_steps=600):
 
 
 # %% [markdown]
-# `way_back` yields the probability of the good arm after every step. Count those below one half:
+# `way_back` yields the probability of the good lever after every step. Count those below one half:
 
 # %%
 depths = (0.1, 0.01, 0.001)
@@ -165,7 +165,7 @@ needed_steps = [sum(chance < 0.5 for chance in climbs[depth]) for depth in depth
 compare("trust_region.way_back", needed_steps[-1], unit="steps")
 
 # %% [markdown]
-# The slope of J by the logit of the good arm is p·(1 − p), and by the other it is minus that. So where
+# The slope of J by the logit of the good lever is p·(1 − p), and by the other it is minus that. So where
 # p is small, a step multiplies the odds by about 1 + 2p, and takes about 2 off 1/p. From 1/p = 1,000
 # that makes 500 steps. You walk on flat ground.
 
@@ -190,7 +190,7 @@ claim(
 
 # %% [markdown]
 # And that was the exact gradient. Samples are worse: an action that is not drawn cannot be found
-# good. At 0.001, most batches of 64 hold no draw of it at all, and such a batch knows of one arm
+# good. At 0.001, most batches of 64 hold no draw of it at all, and such a batch knows of one lever
 # only.
 
 # %%
@@ -584,8 +584,8 @@ claim(
 
 # %%
 def natural_climb(logits):
-    slope = mdp.policy_gradient(two_arms, logits, gamma=1.0).flatten()
-    fisher = mdp.fisher_matrix(two_arms, logits, gamma=1.0)
+    slope = mdp.policy_gradient(two_levers, logits, gamma=1.0).flatten()
+    fisher = mdp.fisher_matrix(two_levers, logits, gamma=1.0)
     step = region.natural_gradient_step(slope, fisher, max_kl=0.01).reshape(1, 2)
     here, earned = logits.softmax(-1), logits.softmax(-1)[0, 1]
     return region.backtracking_line_search(
@@ -1006,7 +1006,7 @@ claim(
 show_source(region.stop_on_kl)
 
 # %% [markdown]
-# Two arms, the good one at 0.2, and a limit of 0.02 nats. (With one state L is J − J_old, so the
+# Two levers, the good one at 0.2, and a limit of 0.02 nats. (With one state L is J − J_old, so the
 # gradient of J climbs it. And the KL is exact here; in training `kl_k1` estimates it.) Once with small
 # steps, once with large ones:
 
@@ -1015,7 +1015,7 @@ show_source(region.stop_on_kl)
 def climb_until(max_kl, learning_rate, num_epochs=50):
     begin, logits, epochs, kl = coins([0.2]), coins([0.2]).log(), 0, 0.0
     while epochs < num_epochs and not region.stop_on_kl(kl, max_kl=max_kl):
-        logits = logits + learning_rate * mdp.policy_gradient(two_arms, logits, gamma=1.0)
+        logits = logits + learning_rate * mdp.policy_gradient(two_levers, logits, gamma=1.0)
         kl, epochs = mdp.state_kl(begin, logits.softmax(-1)).item(), epochs + 1
     return epochs, kl
 
@@ -1198,9 +1198,9 @@ triangle
 # Its numbers are the package's. Check one, whatever you have moved:
 
 # %%
-three_arms = mdp.bandit(triangle.advantages.tolist())
+three_levers = mdp.bandit(triangle.advantages.tolist())
 old_logits = triangle.policy_old.log().unsqueeze(0)
-ascent = triangle.learning_rate * mdp.policy_gradient(three_arms, old_logits, gamma=1.0)
+ascent = triangle.learning_rate * mdp.policy_gradient(three_levers, old_logits, gamma=1.0)
 there, here = (old_logits + ascent).softmax(-1), old_logits.softmax(-1)
 assert abs(mdp.state_kl(here, there).item() - triangle.kl_plain) < 1e-9
 print("the widget and the package agree")

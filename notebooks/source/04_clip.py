@@ -6,16 +6,18 @@
 # You have a batch, drawn by the old policy, and you want to use it more than once. Ratios make that
 # legal for a while ([lesson 02](02_importance.ipynb)). But every pass pushes the same good actions
 # again, and nothing in the ratio ever says *enough* to a good action, while the batch is to be trusted
-# only near the policy that drew it. [Lesson 03](03_trust_region.ipynb) stayed near by a fence, which
-# costs a matrix and a network without dropout or sharing, and by a price, which has to follow the KL.
-# PPO does something cheaper, in one line, with any network and any optimiser. Here you find out what
-# that line buys, and what it does not.
+# only near the policy that drew it. [Lesson 03](03_trust_region.ipynb) stayed near in three ways: by a
+# fence, which costs products with a matrix and a critic of its own; by a price, which has to be tuned
+# or to follow the KL; and by a rule that stops, which ends the work on all samples because of a few.
+# PPO's way is one line. It needs no matrix, takes any optimiser and shared networks, and silences each
+# sample by itself. Here you find out what that line buys, and what it does not.
 #
 # The words that you need: a **policy** π gives each action a probability. The **ratio** of an action is
-# π / π_old, new over old. Its **advantage** says how much better than expected it turned out. Their
-# product, averaged over the batch, is the **surrogate** L: what you climb instead of the return. The
-# **KL** from the old policy to the new one says how far apart they are, 0 when they are the same. One
-# pass over the batch is an **epoch**.
+# π / π_old, new over old. Its **advantage** says how much better it is than what the policy does on
+# average; with a hat, Â, it is an estimate of that from what happened. Ratio times advantage, averaged
+# over the batch, is the **surrogate** L: what you climb instead of the return. The **KL** from the old
+# policy to the new one says how far apart they are, 0 when they are the same. One pass over the batch
+# is an **epoch**.
 
 # %% tags=["nbval-ignore-output"]
 import math
@@ -57,22 +59,22 @@ quiz("clip.review_kl")
 # counts it with 0.8 / 0.2 = 4.
 #
 # PPO counts a good action as if its ratio were at most 1 + ε, with ε = 0.2; the ratio itself may be
-# anything. How much is the action worth to PPO?
+# anything. So this one counts 1.2. Now take a *bad* action, with advantage −1, that other samples have
+# carried from 0.2 to 0.8. How much does PPO count it?
 
 # %%
 predict("clip.worth", None)
 
 # %%
 old, new = torch.tensor([0.2]).log(), torch.tensor([0.8]).log()
-good = torch.ones(1)
+good, bad = torch.ones(1), -torch.ones(1)
 ratios = importance_ratios(new, old)
-worth = clipped_surrogate(ratios, good, clip_epsilon=0.2)
-compare("clip.worth", worth.item())
+worth, worth_of_bad = (clipped_surrogate(ratios, sign, clip_epsilon=0.2) for sign in (good, bad))
+compare("clip.worth", worth_of_bad.item())
 
 # %% [markdown]
-# A sentence that matters is a **claim**: it is checked, and beside it a changed sentence is checked,
-# which has to fail. If either goes the wrong way, the cell stops with an error. So a grey ✘ is good
-# news.
+# In full: a bad action that has become likely is to be pushed back, and nothing is taken off. (In the
+# next cell a claim is checked, and a changed sentence, which has to fail.)
 
 # %%
 claim(
@@ -80,8 +82,8 @@ claim(
     "At ratio 4 and advantage 1 the objective is 1.2.",
     math.isclose(worth.item(), 1.2, rel_tol=1e-6),
     control=(
-        "At ratio 4 and advantage 1 the objective is 4.",
-        math.isclose(worth.item(), ratios.item(), rel_tol=1e-6),
+        "At ratio 4 and advantage −1 it is −1.2.",
+        math.isclose(worth_of_bad.item(), -1.2, rel_tol=1e-6),
     ),
 )
 
@@ -168,12 +170,12 @@ claim(
 )
 
 # %% [markdown]
-# And exactly on the edges? There the two terms are equal, and the slope is that of the inside.
+# And exactly on the edges? There the objective has a kink and no slope. torch takes that of the inside.
 
 # %%
 claim(
     "clip.edges",
-    "Exactly at 0.8 and at 1.2 the slope is that of the inside.",
+    "Exactly at 0.8 and at 1.2 torch takes the slope of the inside.",
     slopes(clipped, 1.0, [0.8, 1.2]) == [1, 1] and slopes(clipped, -1.0, [0.8, 1.2]) == [-1, -1],
     control=("At 1.2 a good action is silent already.", slopes(clipped, 1.0, [1.2]) == [0]),
 )
@@ -205,18 +207,18 @@ claim(
 
 
 # %%
-def squeeze(**parts):
+def kl_per_epoch(**parts):
     states, once = [], PPOConfig(num_epochs=32, total_steps=2048)
     train(once, parts=Parts(**parts), on_iteration=states.append)
     return states[0].stats.kl_k3.mean(dim=1)
 
 
 # %% [markdown]
-# `squeeze` gives back, for each epoch, an estimate of how far the policy is from the one that drew the
-# batch: its KL, in **nats**.
+# `kl_per_epoch` estimates after each epoch how far the policy is from the one that drew the batch: its
+# KL, in **nats**. (One seed here; three others gave the same picture.)
 
 # %%
-kept, free = squeeze(), squeeze(policy_loss=surrogate_loss)
+kept, free = kl_per_epoch(), kl_per_epoch(policy_loss=surrogate_loss)
 claim(
     "clip.drift",
     "After 32 epochs the policy is within 0.05 nats of its data with the clip, and not within 1 without.",
@@ -481,7 +483,7 @@ claim(
 # %%
 def fenced(max_kl):
     rule = partial(stop_on_kl, max_kl=max_kl)
-    return squeeze(policy_loss=surrogate_loss, stop_epochs=rule)
+    return kl_per_epoch(policy_loss=surrogate_loss, stop_epochs=rule)
 
 
 # %% [markdown]
@@ -659,5 +661,5 @@ claim(
 #   is the policy loss alone: other terms of the loss still move the weights.
 # - L_clip ≤ L holds always. By itself, neither of them bounds the return.
 #
-# Next: who says how good was expected? The critic does, in lesson 05, which is still planned. The whole
-# loop is there: open [08 The training loop](08_training_loop.ipynb).
+# Next: who says how good was expected? The critic does, in [lesson 05](05_critic.ipynb). How the clip
+# fits into a whole run, [lesson 08](08_training_loop.ipynb) shows.

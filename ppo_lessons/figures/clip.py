@@ -43,9 +43,11 @@ def objective(
             axes.axvspan(1 - clip_epsilon, 1 + clip_epsilon, color=SHADE)
             axes.plot(ratios, sign * ratios, color=OLD_POLICY, linestyle="--", linewidth=1.2)
             axes.plot(ratios, values, color=color, linewidth=2.6)
-            axes.set(title=title, xlabel="ratio", ylabel=f"objective (advantage {sign:+d})")
+            ends = sorted((0.1 * sign, 2.0 * sign))  # as high in both panels: slopes compare
+            axes.set(title=title, xlabel="ratio", ylim=ends)
+            axes.set_ylabel(f"objective (advantage {'+1' if sign > 0 else '−1'})")
             axes.axvline(1, color=INK, linewidth=0.6)
-            axes.set_xticks([0.4, 1 - clip_epsilon, 1, 1 + clip_epsilon, 1.6])
+            axes.set_xticks([0.4, 0.6, 1 - clip_epsilon, 1, 1 + clip_epsilon, 1.4, 1.6, 1.8])
         _note(left, "no clip", (1.5, 1.5), (-46, 4), OLD_POLICY)
         _note(right, "no clip", (0.5, -0.5), (8, 4), OLD_POLICY)
         return picture

@@ -18,8 +18,8 @@ QUIZZES = (
                 False,
             ),
             "c": (
-                "the reward that followed it",
-                "Right: the return, or the advantage.",
+                "what was earned from there on",
+                "Right: the reward-to-go; minus a baseline it is an estimate of the advantage.",
                 True,
             ),
         },
@@ -34,7 +34,7 @@ QUIZZES = (
                 False,
             ),
             "b": (
-                "For actions that the new policy takes more or less often",
+                "For changed probabilities of the actions",
                 "Right, in the states that are in the batch.",
                 True,
             ),
@@ -50,17 +50,17 @@ QUIZZES = (
         question="KL(π_old ‖ π) is 0. What do you know that you did not know before?",
         options={
             "a": (
-                "The average ratio is 1",
+                "The mean ratio over draws of π_old is 1",
                 "True, but nothing new: it is 1 for any π, as long as π_old tries all actions.",
                 False,
             ),
             "b": (
-                "The two policies give every action the same probability",
+                "The two policies act alike",
                 "Right, wherever π_old ever acts.",
                 True,
             ),
             "c": (
-                "Learning has finished",
+                "Learning has finished, and nothing is left to gain",
                 "It says that nothing has moved, for whatever reason.",
                 False,
             ),
@@ -93,12 +93,12 @@ QUIZZES = (
         question="After an update with ε = 0.2 you find a ratio of 1.6. This is",
         options={
             "a": (
-                "a bug: the clip holds ratios between 0.8 and 1.2",
+                "a bug: the clip holds all ratios of a batch between 0.8 and 1.2",
                 "It holds nothing. It takes away the reason to go further.",
                 False,
             ),
             "b": (
-                "possible: a large step, momentum or other samples carried it there",
+                "possible: a large step, momentum or other samples did it",
                 "Right, and you have seen each of the three.",
                 True,
             ),

@@ -32,12 +32,12 @@ QUIZZES = (
         "it with ∇log π. How far do the logits move, compared with (0.5, 0.5)?",
         options={
             "a": (
-                "Less: the score is 1 − 0.999 and −0.001",
-                "Right: what is nearly certain already cannot be pushed much further.",
+                "Less: it is nearly certain already",
+                "Right: the score is 1 − 0.999 for its logit and −0.001 for the other.",
                 True,
             ),
             "b": (
-                "More: it is the more probable action",
+                "More: it is the more probable action by far",
                 "The score of a drawn action is 1 − π, so a likely one moves little.",
                 False,
             ),
@@ -54,7 +54,7 @@ QUIZZES = (
         "actions do you take the mean?",
         options={
             "a": (
-                "Over those that the new policy draws",
+                "Over those that the new policy would draw",
                 "That mean is minus the KL of the other order, KL(π_new ‖ π_old).",
                 False,
             ),
@@ -64,7 +64,7 @@ QUIZZES = (
                 False,
             ),
             "c": (
-                "Over those in the batch, which the old policy drew",
+                "Over those that the old policy drew",
                 "Right: the policy that stands first weights the mean, and its actions you have.",
                 True,
             ),
@@ -81,8 +81,8 @@ QUIZZES = (
                 False,
             ),
             "b": (
-                "The second started where the action was nearly certain or nearly impossible",
-                "Right: the KL of a small step x is p(1 − p)·x²/2, and p(1 − p) is small there.",
+                "The second began where an action was nearly certain",
+                "Right: the KL of a small step x is p(1 − p)·x²/2, and near 1 p(1 − p) is small.",
                 True,
             ),
             "c": (
@@ -148,12 +148,12 @@ QUIZZES = (
                 False,
             ),
             "b": (
-                "Yes, as long as the line search finds a step",
+                "Yes, as long as the line search finds a step that it accepts",
                 "It checks L and the mean KL on the batch. J it cannot see.",
                 False,
             ),
             "c": (
-                "No: the algorithm has a fence chosen by hand and a mean in place of the maximum",
+                "No: δ is set by hand, and the mean stands for the maximum",
                 "Right. In the trap L rose and J fell at a KL of 0.0014.",
                 True,
             ),
@@ -165,12 +165,12 @@ QUIZZES = (
         "find a KL of 0.3. What happened?",
         options={
             "a": (
-                "One epoch went that far, and the rule looked when it was over",
+                "One epoch went that far, and the rule looked afterwards",
                 "Right: it leaves later epochs out. It shortens no step and takes none back.",
                 True,
             ),
             "b": (
-                "The rule is broken: a KL above 0.02 cannot occur",
+                "The rule is broken, since after it no epoch's KL can be above 0.02",
                 "It can, since the rule looks after the epoch and not during it.",
                 False,
             ),
