@@ -95,7 +95,7 @@ def effective_sample_size(weights: Float[Tensor, " B"]) -> Float[Tensor, ""]:
         weights: importance weights, at least 0, not all 0.
 
     Returns:
-        A number in (0, B]; B when all weights are equal (samples).
+        A number in [1, B]; B when all weights are equal (samples).
 
     Raises:
         ValueError: if a weight is negative or not finite, or all are 0.

@@ -49,8 +49,9 @@ def reuse(without: np.ndarray, corrected: np.ndarray, *, names: Sequence[str]) -
 
 
 def reweighting(
-    old: Sequence[float], new: Sequence[float], chances: np.ndarray, worth: np.ndarray
-) -> Figure:
+    old: Sequence[float], new: Sequence[float], chances: np.ndarray, worth: np.ndarray,
+    *, names: Sequence[str],
+) -> Figure:  # fmt: skip
     """Draw two policies with the ratio of each action, and what samples are worth afterwards.
 
     Args:
@@ -58,6 +59,7 @@ def reweighting(
         new: π of each action.
         chances: new probabilities of the first action, ascending.
         worth: effective sample size at each of them, as a share of the samples.
+        names: of the actions.
 
     Returns:
         Two panels.
@@ -71,24 +73,24 @@ def reweighting(
                  label="new policy")  # fmt: skip
         for place, before, after in zip(places, old, new, strict=True):
             left.annotate(
-                f"ratio {after / before:.3g}", (place, max(before, after)), xytext=(0, 4),
-                textcoords="offset points", ha="center", fontsize=9,
+                f"ratio {after / before:.3g}", (place + 0.2, after), xytext=(0, 4),
+                textcoords="offset points", ha="center", fontsize=9, color=NEW_POLICY,
             )  # fmt: skip
         left.set(title="What each draw counts", ylabel="probability", ylim=(0, 1.2))
-        left.set_xticks(places, [f"action {'AB'[place]}" for place in places])
+        left.set_xticks(places, list(names))
         left.set_yticks([0, 0.5, 1])
         left.legend(fontsize=9, loc="upper right")
         right.plot(chances, 100 * worth, color=NEW_POLICY, linewidth=2.4)
         right.axvline(old[0], color=OLD_POLICY, linestyle="--", linewidth=1.2)
         at = float(np.interp(new[0], chances, 100 * worth))
         right.plot([new[0]], [at], "o", color=INK)
-        right.annotate(f"{at:.0f} %", (new[0], at), xytext=(-30, -3), textcoords="offset points",
-                       fontsize=9)  # fmt: skip
+        right.annotate(f"new policy:\n{at:.0f} %", (new[0], at), xytext=(-8, -8), ha="right",
+                       va="top", textcoords="offset points", fontsize=9)  # fmt: skip
         right.annotate("old policy", (old[0], 8), xytext=(-62, 0), textcoords="offset points",
                        fontsize=9, color=OLD_POLICY)  # fmt: skip
         right.set(
             title="The farther, the fewer samples are left",
-            xlabel="new probability of action A",
+            xlabel=f"new probability of {names[0]}",
             ylabel="effective sample size (%)",
             ylim=(0, 106),
         )
@@ -127,9 +129,10 @@ def long_products(
             label_line(left, steps[-1], values[-1], name, color)
         left.set(
             title="The mean stays, the typical weight goes", xlabel="steps of the episode",
-            yscale="log", xlim=(0, steps[-1] * 1.6), ylim=(1e-4, 3),
+            ylabel="weight, or share", yscale="log", xlim=(0, steps[-1] * 1.6), ylim=(1e-4, 3),
         )  # fmt: skip
         left.set_xticks([0, 50, 100, 150, 200])
+        left.spines["bottom"].set_bounds(0, steps[-1])
         right.bar(counts, old, 1.0, color=OLD_POLICY, label="old: what is drawn")
         right.step(counts, new, where="mid", color=NEW_POLICY, linewidth=2, label="old × weight")
         right.fill_between(
@@ -212,7 +215,7 @@ def trap(
         _name(left, "L promises", (chances[-1], promised[-1]), (-64, 6), NEW_POLICY)
         left.set(
             title="One probability for two places", ylabel="reward",
-            xlabel="probability of action 1 in both", ylim=(-2.2, 1.15),
+            xlabel="probability p of action 1 in both", ylim=(-2.2, 1.15),
         )  # fmt: skip
         steps = np.arange(len(climbed_gained))
         right.plot(steps, climbed_gained, color=INK, linewidth=2.4)
@@ -264,31 +267,33 @@ def lucky(
 
 
 def staleness(ages: np.ndarray, corrected: np.ndarray, without: np.ndarray) -> Figure:
-    """Draw how wrong a gradient becomes when the data it is made of are older.
+    """Draw what becomes of a gradient when the data it is made of are older.
 
     Args:
         ages: updates since the data were collected.
-        corrected: error of the surrogate's gradient, relative to the gradient of J.
+        corrected: of the surrogate's gradient at each age, its cosine with the gradient of J, and
+            its length divided by that of the gradient of J.
         without: the same without the ratio.
 
     Returns:
-        One panel.
+        Two panels: direction and length.
     """
     with style():
-        picture = figure(8, 3.4)
-        axes = picture.subplots()
-        axes.plot(ages, 100 * corrected, color=NEW_POLICY, linewidth=2.4)
-        axes.plot(ages, 100 * without, color=SECOND, linestyle="--", linewidth=2.4)
-        label_line(axes, ages[-1], 100 * corrected[-1], "with the ratio", NEW_POLICY)
-        leaves = int(np.argmax(np.append(100 * without > 150, True)))
-        place = min(leaves, len(ages) - 1)
-        _name(axes, "without", (ages[place], min(100 * without[place], 150)), (-52, -4), SECOND)
-        axes.set(
-            title="A ratio slows the decay of old data; it does not stop it",
-            xlabel="updates since the data were collected", xlim=(0, ages[-1] * 1.25),
-            ylabel="error of the gradient (%)", ylim=(0, 160),
-        )  # fmt: skip
-        axes.set_xticks(np.arange(0, ages[-1] + 1, 10))
+        picture = figure(9, 3.4)
+        left, right = picture.subplots(1, 2)
+        for axes, aligned, other in zip((left, right), corrected, without, strict=True):
+            axes.plot(ages, aligned, color=NEW_POLICY, linewidth=2.4)
+            axes.plot(ages, other, color=SECOND, linestyle="--", linewidth=2.4)
+            label_line(axes, ages[-1], aligned[-1], "with ratio", NEW_POLICY)
+            label_line(axes, ages[-1], other[-1], "without", SECOND)
+            axes.set(xlabel="updates since the data were collected", xlim=(0, ages[-1] * 1.3))
+            axes.set_xticks(np.arange(0, ages[-1] + 1, 10))
+            axes.spines["bottom"].set_bounds(0, ages[-1])
+        left.axhline(0, color=INK, linewidth=0.8)
+        left.set(title="Old data lose the direction", ylabel="cosine with the gradient of J",
+                 ylim=(-1.05, 1.1))  # fmt: skip
+        right.axhline(1, color=INK, linewidth=0.8)
+        right.set(title="and the length", ylabel="length / true length", ylim=(0, None))
         return picture
 
 

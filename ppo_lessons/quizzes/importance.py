@@ -5,21 +5,22 @@ from ppo_lessons.quizzes import Quiz
 QUIZZES = (
     Quiz(
         id="importance.review_loss",
-        question="REINFORCE's loss falls from 3 to −1 while you train. What does that tell you?",
+        question="Two policies have the same REINFORCE loss, 0.00, on batches of their own. Then",
         options={
             "a": (
-                "The policy has become better",
-                "The loss of a perfect and of a useless policy may be equal.",
+                "they are equally good, as in supervised learning two models would be",
+                "There the loss is a distance from the truth. Here a perfect and a useless policy "
+                "may have the same.",
                 False,
             ),
             "b": (
-                "Nothing about quality: only the gradient of that number means something",
-                "Right. Watch the return instead.",
+                "you know nothing about which is better",
+                "Right. Only the gradient of that number means something. Watch the return.",
                 True,
             ),
             "c": (
-                "The critic has learned to predict the return",
-                "REINFORCE has no critic.",
+                "neither of them learns any more, since there is no loss left to reduce",
+                "A loss of 0 may have a slope.",
                 False,
             ),
         },
@@ -47,22 +48,22 @@ QUIZZES = (
     ),
     Quiz(
         id="importance.review_wound",
-        question="Why does REINFORCE throw a batch away after one step?",
+        question="A batch was drawn by a policy. You write the mean of score times return over it. "
+        "Of which policy is that the gradient of J, on average?",
         options={
             "a": (
-                "Its push is a mean over actions of the policy as it is, and that has changed",
-                "Right. This lesson is about what to do instead.",
+                "Of the one that drew it",
+                "Right. One step on, the policy is another one, and the batch is not its own.",
                 True,
             ),
             "b": (
-                "A second step would see the same rewards, so it would add nothing",
-                "The rewards are as informative as before. What no longer fits is how often each "
-                "action was drawn.",
+                "Of any policy, as long as the scores are those of that policy",
+                "The scores then fit, but how often each action was drawn does not.",
                 False,
             ),
             "c": (
-                "To save memory",
-                "A batch is small beside the network that learns from it.",
+                "Of none, since one batch is too noisy for a gradient",
+                "On average it is exact; a single batch is off by chance.",
                 False,
             ),
         },
@@ -91,22 +92,22 @@ QUIZZES = (
     ),
     Quiz(
         id="importance.mean_ratio",
-        question="In a batch of 10,000 draws the mean ratio is 0.6. What has happened?",
+        question="In a batch of 10,000 single draws the mean ratio is 0.6. What has happened?",
         options={
             "a": (
-                "The new policy has moved much of its probability to actions not in the batch",
+                "Nothing unusual: after a step most ratios are below 1",
+                "Some are below and some above. Under the old policy their mean is 1, as long as "
+                "it tries every action that the new one takes.",
+                False,
+            ),
+            "b": (
+                "The new policy prefers actions that are not in the batch",
                 "Right: what the drawn actions lost has gone to some that were not drawn.",
                 True,
             ),
-            "b": (
-                "The new policy is worse than the old one",
-                "Ratios know nothing of rewards.",
-                False,
-            ),
             "c": (
-                "Nothing: ratios are below 1 whenever a policy has changed",
-                "Some are below and some above. Under the old policy their mean is 1, as long as "
-                "it tries every action that the new one takes.",
+                "The new policy is worse: it earns 60 % of what the old one earned",
+                "Ratios know nothing of rewards.",
                 False,
             ),
         },
@@ -117,20 +118,20 @@ QUIZZES = (
         "The mean weight is 0.3. The likely reason is",
         options={
             "a": (
-                "a bug: the mean weight is 1",
+                "a bug in the log-probabilities, since the mean weight is 1 whatever the policies",
                 "It is 1 over all episodes that could be drawn. A batch rarely holds those that "
                 "carry it.",
                 False,
             ),
             "b": (
-                "that half of the weight belongs to episodes too rare for this batch",
-                "Right: typical weights are far below 1, and a few huge ones make up for it.",
-                True,
-            ),
-            "c": (
-                "that the new policy leaves these states early",
+                "that the new policy leaves these states early, so its episodes are shorter",
                 "The weights count how actions were chosen, whatever they led to.",
                 False,
+            ),
+            "c": (
+                "that the episodes which weigh most are too rare for this batch",
+                "Right: typical weights are far below 1, and a few huge ones make up for it.",
+                True,
             ),
         },
     ),
@@ -140,20 +141,20 @@ QUIZZES = (
         "What does L get wrong?",
         options={
             "a": (
-                "The ratios",
+                "How often each place is visited",
+                "Right: L counts the pit as often as the old policy went there.",
+                True,
+            ),
+            "b": (
+                "The ratios, since the policy cannot tell the places apart",
                 "They are exact, for each action in each place.",
                 False,
             ),
-            "b": (
-                "The old policy's advantages",
+            "c": (
+                "The advantages, which are those of the old policy",
                 "They are exact as well. With the visits of the new policy the same advantages "
                 "give the true change.",
                 False,
-            ),
-            "c": (
-                "How often each place is visited",
-                "Right: L counts the second place as often as the old policy went there.",
-                True,
             ),
         },
     ),
@@ -164,17 +165,17 @@ QUIZZES = (
         "without noise?",
         options={
             "a": (
-                "Nothing: the ratio corrects for any age",
+                "Nothing: the ratio corrects for any age, as long as log_probs_old is right",
                 "It corrects how often an action is taken. Nothing else.",
                 False,
             ),
             "b": (
-                "Their advantages and their states belong to policies that are gone",
+                "Their states and advantages are those of policies that are gone",
                 "Right: whether it is good to climb depends on what you do at the top.",
                 True,
             ),
             "c": (
-                "Their rewards are no longer true",
+                "Their rewards were earned by another policy, so they are no longer true",
                 "What an action led to stays true. This is what a replay buffer lives on.",
                 False,
             ),
