@@ -91,7 +91,7 @@ LESSONS: tuple[Lesson, ...] = (
         name="reinforce",
         title="REINFORCE",
         question="How can a return push a probability?",
-        minutes=40,
+        minutes=50,
         module=True,
         widgets=("gradient_agreement", "return_horizon"),
         notebook=True,
@@ -103,7 +103,7 @@ LESSONS: tuple[Lesson, ...] = (
         name="importance",
         title="Importance sampling",
         question="May I reuse old data?",
-        minutes=40,
+        minutes=45,
         prerequisites=("reinforce",),
         module=True,
         widgets=("ratio_from_logits",),
@@ -327,7 +327,15 @@ ROUTES: tuple[Route, ...] = (
         ),
         skips=MappingProxyType(
             {
-                "reinforce": ("How far to look", "The loss that is none", "What breaks it"),
+                "reinforce": (
+                    "Three questions first",
+                    "How far to look",
+                    "The loss that is none",
+                    "Two arrows, with your hands",
+                    "What breaks it",
+                    "Questions",
+                    "The stair",
+                ),
                 "clip": (
                     "Three questions first",
                     "The edge that is never reached",
@@ -342,7 +350,7 @@ ROUTES: tuple[Route, ...] = (
                 "training_loop": ("One run is no run", "What breaks it"),
             }
         ),
-        saved=MappingProxyType({"reinforce": 14, "clip": 13, "gae": 12, "training_loop": 6}),
+        saved=MappingProxyType({"reinforce": 24, "clip": 13, "gae": 12, "training_loop": 6}),
     ),
     Route(
         name="language_models",
