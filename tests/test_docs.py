@@ -5,6 +5,7 @@ is taken out before prose and links are read.
 """
 
 import ast
+import importlib
 import re
 import tomllib
 from collections import Counter
@@ -16,9 +17,13 @@ from urllib.parse import unquote
 
 import pytest
 import yaml
+from mistakes import mistakes_of
 
-from ppo_lessons import lesson_table, route_table
+from ppo_lessons import LESSONS, lesson_table, route_table
+from ppo_lessons.lessons import find_lesson
 from ppo_lessons.training_loop import Parts
+from tools import list_claims, list_details, list_mistakes
+from tools.list_details import BESIDE, GROUPS, Detail
 from tools.run_tests import STAGES
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -248,3 +253,167 @@ def test_the_readme_shows_the_lessons_and_routes_as_they_are():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert str(lesson_table()) in text
     assert str(route_table()) in text
+
+
+# --- Half truths ---------------------------------------------------------------------------
+
+HALF_TRUTHS = read(ROOT / "docs" / "half_truths.md")
+LATER = "Not yet shown"
+
+
+def half_truths(text: str) -> Iterator[tuple[str, str, str]]:
+    """Yield heading, what is said, and the answer, for each boxed sentence of the page."""
+    for section in text.split("\n## ")[1:]:
+        heading, *boxes = re.split(r"\n> ", section)
+        for box in boxes:
+            said, _, answer = box.partition("\n\n")
+            yield heading.split("\n")[0], said, answer.strip()
+
+
+def badly_answered(text: str, stems: dict[str, str]) -> Iterator[str]:
+    """Yield what is wrong with each half truth; `stems` says where each claim stands."""
+    for heading, said, answer in half_truths(text):
+        shown = answer.partition("Shown by ")[2]
+        links = re.findall(r"\[`([^`]+)`\]\(\.\./notebooks/(\w+)\.ipynb\)", shown)
+        later = re.search(rf"{LATER}: lesson (\d\d), ([^.]+)\.$", answer)
+        if (later is None) != (heading != LATER) or (later is None) != bool(links):
+            yield f"{said}: name claims, or under '{LATER}' the lesson that will have them"
+        for name, stem in links:
+            if stems.get(name) != stem:
+                yield f"{said}: {name} is no claim of {stem}; {stems.get(name, 'nowhere')} has it"
+        if links and sum(map(len, re.findall(r"`", shown))) != 2 * len(links):
+            yield f"{said}: a claim is named without a link"
+        if later and (find_lesson(later[1]).title != later[2] or find_lesson(later[1]).notebook):
+            yield f"{said}: lesson {later[1]} has another title, or is written: name its claims"
+
+
+CLAIMS = {found.id: found.stem for found in list_claims.all_claims()}
+
+
+def test_every_half_truth_is_answered_by_claims_that_exist_or_is_not_yet_shown():
+    assert len(list(half_truths(HALF_TRUTHS))) > 60
+    assert list(badly_answered(HALF_TRUTHS, CLAIMS)) == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "answer"),
+    [
+        ("04 The clip", "It is not."),
+        ("04 The clip", "Shown by `clip.capped`."),
+        ("04 The clip", "Shown by [`clip.gone`](../notebooks/04_clip.ipynb)."),
+        ("04 The clip", "Shown by [`clip.capped`](../notebooks/06_gae.ipynb)."),
+        ("04 The clip", "Shown by [`clip.capped`](../notebooks/04_clip.ipynb) and `clip.edges`."),
+        ("04 The clip", "Not yet shown: lesson 14, RLHF."),
+        (LATER, "Shown by [`clip.capped`](../notebooks/04_clip.ipynb)."),
+        (LATER, "Not yet shown: lesson 04, The clip."),
+        (LATER, "Not yet shown: lesson 14, Nothing."),
+    ],
+)
+def test_a_half_truth_without_its_claims_is_found(heading, answer):
+    page = f"# Half truths\n\n## {heading}\n\n> It is so.\n\nIt is not. {answer}\n"
+    assert len(list(badly_answered(page, {"clip.capped": "04_clip"}))) == 1
+
+
+def test_a_half_truth_with_its_claims_passes():
+    shown = "Shown by [`clip.capped`](../notebooks/04_clip.ipynb)."
+    page = f"# Half truths\n\n## 04 The clip\n\n> It is so.\n\nIt is not. {shown}\n"
+    assert not list(badly_answered(page, {"clip.capped": "04_clip"}))
+
+
+def test_half_truths_stand_in_the_order_of_the_lessons():
+    headings = re.findall(r"^## (.+)$", HALF_TRUTHS, re.MULTILINE)
+    written = [f"{each.number:02d} {each.title}" for each in LESSONS if each.notebook]
+    assert headings == [*written[1:], LATER]
+
+
+# --- The 37 details ------------------------------------------------------------------------
+
+
+def missing(detail: Detail) -> Iterator[str]:
+    """Yield each function, test and lesson of a detail that does not exist."""
+    for function in detail.functions:
+        module, *names = function.split(".")
+        thing = importlib.import_module(f"ppo_lessons.{module}")
+        for name in names:
+            thing = getattr(thing, name, None)
+        if thing is None:
+            yield function
+    for test in detail.tests:
+        module, name = test.split(".")
+        path = ROOT / "tests" / f"{module}.py"
+        if not path.exists() or f"\ndef {name}(" not in read(path):
+            yield test
+    if detail.lesson and detail.lesson not in {lesson.name for lesson in LESSONS}:
+        yield detail.lesson
+
+
+def test_there_are_thirty_seven_details_in_the_groups_of_their_source():
+    assert [len(group) for group in GROUPS.values()] == [13, 9, 9, 5, 1]
+
+
+@pytest.mark.parametrize(
+    "detail", [*BESIDE, *sum(GROUPS.values(), ())], ids=lambda detail: detail.title
+)
+def test_what_a_detail_names_exists(detail):
+    assert list(missing(detail)) == []
+    assert bool(detail.functions) == bool(detail.tests), (
+        "a function without a test, or a test alone"
+    )
+
+
+def test_a_detail_that_names_what_does_not_exist_is_found():
+    wrong = Detail("", "", "gone", ("gae.gone", "gae.compute_gae"), ("test_gae.test_gone",))
+    assert list(missing(wrong)) == ["gae.gone", "test_gae.test_gone", "gone"]
+
+
+def test_a_lesson_that_is_written_leaves_none_of_its_details_planned():
+    planned = {
+        each.lesson for group in GROUPS.values() for each in group if each.state == "planned"
+    }
+    assert not [name for name in planned if find_lesson(name).notebook]
+
+
+# --- What can go wrong ---------------------------------------------------------------------
+
+
+def test_every_named_mistake_is_on_the_page_of_what_can_go_wrong():
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)\.(\w+)` \|", read(list_mistakes.PAGE), re.MULTILINE)
+    known = {
+        (mistake.name, mistake.breaks)
+        for path in (ROOT / "tests" / "mistakes").glob("[a-z]*.py")
+        for mistake in mistakes_of(path.stem)
+    }
+    assert {(name, function) for name, _, function in rows} == known
+    for _, module, function in rows:
+        assert hasattr(importlib.import_module(f"ppo_lessons.{module}"), function)
+
+
+def test_a_mistake_that_breaks_no_function_is_refused():
+    with pytest.raises(ValueError, match=r"expected a function of ppo_lessons\.gae"):
+        list_mistakes.home_of("gae", "compute_gone")
+
+
+# --- Pages that are made by a tool ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", [list_details, list_mistakes], ids=lambda tool: tool.__name__)
+def test_the_page_of_a_tool_is_current(tool):
+    made_by = f"python {tool.__name__.replace('.', '/')}.py build"
+    assert read(tool.PAGE) == tool.page(), f"run {made_by}"
+    assert f"`{made_by}`" in tool.page()
+
+
+@pytest.mark.parametrize("tool", [list_details, list_mistakes], ids=lambda tool: tool.__name__)
+def test_a_page_is_built_and_a_change_of_it_is_noticed(tool, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tool, "PAGE", tmp_path / "page.md")
+
+    def run(verb):
+        if tool is list_mistakes:
+            return tool.main([verb])
+        monkeypatch.setattr("sys.argv", ["tool", verb])
+        return tool.main()
+
+    assert (run("check"), run("build"), run("check")) == (1, 0, 0)
+    tool.PAGE.write_text("changed", encoding="utf-8")
+    assert run("check") == 1
+    assert "is not current" in capsys.readouterr().err
