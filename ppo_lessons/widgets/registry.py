@@ -6,13 +6,16 @@ One line for each. A notebook that imports one widget does not depend on the lis
 HOME = {
     "BaselineVariance": "baseline_variance",
     "ClipRegion": "clip_region",
+    "GaeScan": "gae_scan",
     "GradientAgreement": "gradient_agreement",
     "LambdaTradeoff": "lambda_tradeoff",
     "Predict": "predict",
     "Quiz": "quiz",
     "RatioFromLogits": "ratio_from_logits",
     "ReturnHorizon": "return_horizon",
+    "RunScrubber": "run_scrubber",
     "TrustRegion": "trust_region_map",
+    "ValueFit": "value_fit",
 }
 # They ask a question and have no picture, no named states and no claims of their own to compute.
 QUESTIONS = ("predict", "quiz")

@@ -1,0 +1,56 @@
+"""Words of GaeScan."""
+
+WORDS = {
+    "en": {
+        "title": "GAE, backwards",
+        "question": "How is GAE computed, from the last row to the first?",
+        "gamma": "γ",
+        "gae_lambda": "λ",
+        "step": "rows done",
+        "guess": "γ = {gamma}, λ = {weight}. Which advantage does row 0 get?",
+        "guessed": "You said {guess}; the advantage of row 0 is {first}.",
+        "guessed_nothing": "The advantage of row 0 is {first}.",
+        "table_title": "rewards and values of six rows",
+        "value_axis": "r, V",
+        "facts_group": "Rewards and values",
+        "handle_rewards": "Reward of row {row}",
+        "handle_values": "V of row {row}",
+        "handle_reached": "V behind row {row}",
+        "legend_rewards": "reward r",
+        "legend_values": "V(s) of the row",
+        "legend_reached": "V behind it",
+        "row": "row {row}",
+        "ends_group": "How each step ended",
+        "end_of": "Step of row {row}",
+        "end_continue": "goes on",
+        "end_terminated": "terminated",
+        "end_truncated": "truncated",
+        "line_end": "the step",
+        "line_counted": "V behind it",
+        "line_goes": "sum goes on",
+        "line_error": "TD error δ",
+        "line_advantage": "advantage Â",
+        "td_future": "Row {row}: δ = {reward} + {gamma}·{future} − {value} = {error}.",
+        "td_over": "Row {row}: δ = {reward} + 0 − {value} = {error}, nothing comes after it.",
+        "sum_goes": "Â_{row} = {error} + {carried}·{following} = {advantage}, with γλ = {carried}.",
+        "sum_cut": "Â_{row} = δ = {advantage}: {why}.",
+        "why_terminated": "the episode is over",
+        "why_truncated": "the next row is another episode",
+        "why_last": "there is no next row",
+        "sentence_none": "No row is done yet. The scan begins at the last, row 5, with γ = {gamma} "
+        "and λ = {weight}.",
+        "sentence_hidden": "Row 0: r = {reward}, V = {value}, V behind it {future}; the step: "
+        "{end}. Row 1 has Â = {following}. γ = {gamma}, λ = {weight}. Which Â does row 0 get?",
+        "formula": "δ_t = r_t + γ·(1 − terminated_t)·V(s_{t+1}) − V(s_t);   "
+        "Â_t = δ_t + γλ·(1 − ended_t)·Â_{t+1}",
+        "help": "Drag a bar; press a step to change how it ended. Keys: up and down change, left "
+        "and right choose another, Esc leaves.",
+        "state_guess": "guess row 0",
+        "state_worked_case": "the worked case",
+        "state_at_the_limit": "row 1: truncated",
+        "state_terminated": "the same row, terminated",
+        "state_one_surprise": "one surprise fades",
+        "state_lambda_zero": "λ = 0: nobody hears of it",
+        "state_lambda_one": "λ = 1: only γ fades",
+    }
+}
