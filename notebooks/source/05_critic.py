@@ -31,9 +31,9 @@ from ppo_lessons import claim, compare, critic, predict, quiz, setup, show, show
 from ppo_lessons import mdp as exact
 from ppo_lessons.envs import make_envs
 from ppo_lessons.figures import critic as figures
-from ppo_lessons.mdp import gradient_estimates, mean_and_covariance
 from ppo_lessons.networks import make_networks, mlp
 from ppo_lessons.reinforce import play_episodes, rewards_to_go
+from ppo_lessons.widgets import BaselineVariance, ValueFit
 
 setup()
 
@@ -83,7 +83,7 @@ def scores_of(chances):
 
 def push(baseline, chances=before, pays=pays):
     estimates = (scores_of(chances) * (pays - baseline)).unsqueeze(-1)
-    mean, covariance = mean_and_covariance(chances, estimates)
+    mean, covariance = exact.mean_and_covariance(chances, estimates)
     return mean.item(), covariance.item()
 
 
@@ -213,9 +213,30 @@ claim(
 #
 # ### Try it with your hands
 #
-# The two levers, and a slider for the baseline. Guess first where the noise is least. Then move the
-# policy, or what the levers pay, and watch the variance change while the mean push stays where it is.
-#
+# Two levers, and a slider for the baseline. On the left each lever is a line: what one pull of it
+# pushes, for every b. It crosses zero where b is what the lever pays. Guess first where the noise is
+# least. Then move the policy, or what the levers pay, and watch the variance change while the mean
+# push, the black line, stays where it is. With a third lever no single number silences them all.
+# (Where no widget can run, you see a picture.)
+
+# %%
+levers = BaselineVariance(keep_as="critic.moved_baseline")
+levers
+
+# %% [markdown]
+# The widget's numbers are the package's. Check the variance, whatever you have moved:
+
+# %%
+now, paid = (torch.tensor(n, dtype=torch.float64) for n in (levers.probabilities, levers.paid))
+scores = (torch.arange(len(now)) == 1).double() - now[
+    1
+]  # of lever 1: 1 - pi(1); of any other: 0 - pi(1)
+pushes = (scores * (paid - levers.baseline)).unsqueeze(-1)
+_, covariance = exact.mean_and_covariance(now, pushes)
+assert math.isclose(covariance.item(), levers.variance, abs_tol=1e-9)
+print("the widget and the package agree")
+
+# %% [markdown]
 # ## What may it know?
 #
 # A baseline may know the state, the weather, all that was fixed *before* the action was drawn. Then the
@@ -351,8 +372,8 @@ game, places = exact.two_state(), ("valley", "hill")
 
 
 def variance_of(listed, logits, weights):
-    estimates = gradient_estimates(game, logits, listed, weights)
-    mean, covariance = mean_and_covariance(listed.probabilities, estimates)
+    estimates = exact.gradient_estimates(game, logits, listed, weights)
+    mean, covariance = exact.mean_and_covariance(listed.probabilities, estimates)
     assert torch.allclose(mean, exact.policy_gradient(game, logits, gamma=1.0).flatten())
     return covariance.trace().item()
 
@@ -903,8 +924,24 @@ claim(
 # ### Try it with your hands
 #
 # A critic with three faults to set: a shift, a wrong scale, and noise. Guess which of them the explained
-# variance forgives. Then watch it beside the loss.
-#
+# variance forgives. Then watch it beside the loss. The blue bars are its errors, and the dashed ones
+# those of the best constant. The grade compares how *wide* they are, the loss how far the blue ones lie
+# from *zero*. (A second grade, against the critic's own targets, is for the section after next.)
+
+# %%
+fit = ValueFit(keep_as="critic.forgiven")
+fit
+
+# %% [markdown]
+# Its two numbers, with the package's functions:
+
+# %%
+said, came = (torch.tensor(n, dtype=torch.float64) for n in (fit.values, fit.returns))
+assert math.isclose(critic.explained_variance(said, came), fit.ev_monte_carlo, abs_tol=1e-9)
+assert math.isclose(critic.value_loss(said, came), fit.loss_monte_carlo)
+print("the widget and the package agree")
+
+# %% [markdown]
 # ## A critic for CartPole
 #
 # A state of CartPole is four real numbers, so no table can hold its values. The critic is a small
@@ -1047,7 +1084,8 @@ claim(
 # So garbage is graded higher than a critic that has learned something. There are two grades, and the training loop logs both by
 # their names: `ev_lambda` against the critic's own targets, and `ev_monte_carlo` against the
 # rewards-to-go of episodes that were seen to their end, the honest one. If you read "explained variance
-# 0.9" in a log, ask: of what?
+# 0.9" in a log, ask: of what? (It takes no garbage. In the widget above, set the scale to 2: by what
+# came the critic is worse than a constant, and by its own targets it has 0.68.)
 #
 # ## Exercises
 #
