@@ -456,7 +456,7 @@ redrawn = paired.transitions.clone()
 redrawn[:2, :, 2:] = 0.5  # the second step draws its own X
 two_coins = exact.MDP("two coins", redrawn, paired.rewards, paired.initial, paired.observation_of)
 for name, world in (("one coin", paired), ("two coins", two_coins)):
-    print("{}: full return {:.2f}, reward-to-go {:.2f}".format(name, *both_variances(world)))
+    print("{}: full return {:.3f}, reward-to-go {:.3f}".format(name, *both_variances(world)))
 
 # %%
 (whole, later), (whole_of_two, later_of_two) = both_variances(paired), both_variances(two_coins)
