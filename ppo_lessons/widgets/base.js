@@ -310,10 +310,10 @@ function guessRows(shell, { question, range, options, answer }) {
 }
 
 // A step that a hand or Play moves, up to `last()`; who wants no motion sees the end at once.
-function playRow(shell, { key = "step", last, ms = () => 120, after = [] }) {
+function playRow(shell, { key = "step", first = 0, last, ms = () => 120, after = [] }) {
   const { store, words } = shell;
   let timer = null;
-  const input = make("input", { type: "range", min: 0, step: 1 });
+  const input = make("input", { type: "range", min: first, step: 1 });
   const shown = make("span", { class: "ppo-value", "aria-hidden": "true" });
   const halt = () => {
     clearInterval(timer);
@@ -323,7 +323,7 @@ function playRow(shell, { key = "step", last, ms = () => 120, after = [] }) {
   const play = () => {
     halt();
     if (calm()) return store.set({ [key]: last() });
-    if (store.get(key) >= last()) store.set({ [key]: 0 });
+    if (store.get(key) >= last()) store.set({ [key]: first });
     write(button, words.stop);
     timer = setInterval(() => {
       store.set({ [key]: Math.min(store.get(key) + 1, last()) });
@@ -336,7 +336,7 @@ function playRow(shell, { key = "step", last, ms = () => 120, after = [] }) {
     store.set({ [key]: Number(input.value) });
   });
   shell.endings.push(halt);
-  const at = () => clamp(store.get(key), 0, last());
+  const at = () => clamp(store.get(key), first, last());
   const update = () => {
     put(input, { max: last() });
     input.value = String(at());
