@@ -244,10 +244,10 @@ claim(
 )
 
 # %% [markdown]
-# What does the KL measure? Somebody watches the actions and wonders: is this the old policy or the
-# new one? Each action of the old policy is evidence for the old one, log(π_old / π_new) on average,
-# and that average is the KL. After 100 actions at 0.01 nats it adds up to 1 nat: odds of e to 1. So a
-# small KL says that the *old data could be the new policy's own*.
+# What does the KL measure? Somebody watches the old policy act and wonders: is this the old policy or
+# the new one? Each action is evidence for the old one, log(π_old / π_new) on average, and that average
+# is the KL. After 100 actions at 0.01 nats it adds up to 1 nat: odds of e to 1. So a small KL says that
+# the *old data could be the new policy's own*.
 #
 # **The order matters.** KL(π_old ‖ π_new) is not KL(π_new ‖ π_old). The old policy stands first, for
 # two reasons. The mean is taken over its actions, and those you have. And it grows without limit when
@@ -456,8 +456,8 @@ claim(
 )
 
 # %% [markdown]
-# Line and parabola are approximations, and so is "best". Judge a thousand random steps with that KL by
-# the true L and the true KL.
+# Line and parabola are approximations, and so is "best". Judge a thousand random steps of the same
+# length by the true L and the true KL:
 
 
 # %%
@@ -631,8 +631,8 @@ price = slope @ natural / (2 * 0.01)
 print(f"β = {price:.1f} reward per nat")
 
 # %% [markdown]
-# (L counts the reward of an episode, and KL is the mean over its steps. From a batch both are means over
-# steps.) What does a price twice as high do to the KL?
+# (Here L counts an episode, and the KL is a mean over steps. From a batch both are means over steps.)
+# What does a price twice as high do to the KL?
 
 # %%
 half_step_kl = kl_at(logits + natural / 2)
@@ -685,10 +685,10 @@ claim(
 )
 
 # %% [markdown]
-# **From samples** the price becomes a loss, with an estimate of the KL in it. What an optimiser follows
-# is its *gradient*, and whether that is right is another question than whether the value is. Lesson 02
-# had k1 and k3. A third one, k2, is half the mean of (log ratio)²; near the old policy its value is
-# nearly right. One term pushes with
+# **From samples** the price becomes a loss, with an estimate of the KL in it. (Which one? This part may
+# be left out at first: go on at *So the package takes k3*.) An optimiser follows the *gradient* of the
+# estimate. Lesson 02 had k1 and k3. A third one, k2, is half the mean of (log ratio)²; near the old
+# policy its value is nearly right. One term pushes with
 #
 # - k1: −∇log π. Its mean is the gradient of KL(π_old ‖ π), by definition.
 # - k3: (ratio − 1)·∇log π. The mean of ratio · ∇log π is that of ∇log π over the *new* policy's draws,
@@ -728,13 +728,8 @@ claim(
 show_source(region.penalty_loss)
 
 # %% [markdown]
-# And which β? The PPO paper lets it follow the KL:
-
-# %%
-show_source(region.adapt_beta)
-
-# %% [markdown]
-# Try it on CartPole. The **training loop** (lesson 08) collects a batch, climbs on it for some epochs
+# And which β? The PPO paper lets it follow the KL: after a KL above 1.5 times the target β is doubled,
+# after one below the target / 1.5 it is halved. That is `adapt_beta`. Try it on CartPole. The **training loop** (lesson 08) collects a batch, climbs on it for some epochs
 # and throws it away; one such turn is an **iteration**. `Parts` hands it your loss, and `on_iteration`
 # calls a function after each turn, where `AdaptivePenalty` applies the rule. The loop scales
 # advantages to size 1. Begin with a price of 100, which is far too high. One run keeps it, the other
@@ -878,8 +873,8 @@ claim(
 # A step of 0.00004 for each batch: thousands of batches for what one good step gains. At γ = 0.99 it
 # is a hundred times worse, and at γ = 1 this theorem gives no guarantee at all.
 #
-# Is the theorem merely careless? First see that it holds, in 100 random environments, with a new policy
-# at three distances in each:
+# Is the theorem merely careless? (This part may be left out at first: go on at *TRPO's authors*.) First
+# see that it holds, in 100 random environments, with a new policy at three distances in each:
 
 
 # %%
@@ -943,10 +938,12 @@ claim(
 # %% [markdown]
 # At γ = 0.9 it needs a twentieth: (1 − γ)/2 in general. So of the two factors 1 / (1 − γ) this place
 # uses one. The theorem is not careless, since nobody may take a thirtieth everywhere. It is generous
-# where γ is near 1, even in a place that was built to hurt, and it is useless for yours. TRPO's authors
-# say so themselves. They keep the form of the theorem and drop the number: in the algorithm you find a
-# fence in place of the price, δ = 0.01 set by hand, and the **mean** KL over the states of the batch in
-# place of the maximum, which would be one constraint for every state.
+# where γ is near 1, even in a place that was built to hurt, and it is useless for yours.
+#
+# TRPO's authors say that its steps would be small. They keep the form of the theorem and drop the
+# number: in the algorithm you find a fence in place of the price, δ = 0.01 set by hand, and the
+# **mean** KL over the states of the batch in place of the maximum, which would be one constraint for
+# every state.
 #
 # What is left of the promise then? Nothing that could be relied on. Put the old policy at p = 0.16,
 # close to the top of J, and go to 0.18.
@@ -1148,14 +1145,14 @@ def shared_kl(weights):
 
 
 # %%
-def objective(weights):
+def aim(weights):
     log_probs, values = two_heads(weights)
     error = ((values - 3 * seen[:, 1]) ** 2).mean()
     return (log_probs[:, 0].exp() * seen[:, 0].sign()).mean() - error / 2
 
 
 moving = shared_weights.clone().requires_grad_()
-(pull,) = grad(objective(moving), moving)
+(pull,) = grad(aim(moving), moving)
 shared_step = region.natural_gradient_step(pull, hessian(shared_kl, shared_weights), max_kl=0.01)
 
 # %% [markdown]
@@ -1241,11 +1238,10 @@ quiz("trust_region.early_stop")
 # %% [markdown]
 # ## The stair
 #
-# This lesson has none of its own: nothing in it was trained over many seeds, and the scores of the
-# price above are those of the PPO paper. Lesson 02 left you on the stair *with the ratio*: 8 of 16
-# seeds solve CartPole, and many rise and then fall, since nothing in L says when to stop believing
-# it. Now you know three things that would: a fence, a price, and a rule that stops. The next stair is
-# that of lesson 04.
+# This lesson has none of its own: nothing in it was trained over many seeds. Lesson 02 left you on the
+# stair *with the ratio*: 8 of 16 seeds solve CartPole, and many rise and then fall, since nothing in L
+# says when to stop believing it. Now you know three things that would. The next stair is that of
+# lesson 04.
 #
 # ## What you have now
 #
