@@ -58,7 +58,7 @@ SHARED = {
     "figures": {"__init__", "style", "staircase"},
     "checks": {
         *("__init__", "answers", "compare", "desk", "exercises", "guard", "hashed", "judge"),
-        *("run", "words"),
+        *("own", "run", "words"),
     },
     "widgets": {
         *("__init__", "base", "html", "messages", "page", "predict", "quiz", "registry", "traits"),

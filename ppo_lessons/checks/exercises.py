@@ -196,6 +196,8 @@ class FunctionExercise(Exercise):
         learns: arguments that the gradient must reach; it must reach no other.
         numbers_of: the id of the exercise with the same cases and mistakes, if there is one.
         starts_with: the mistake in the function that the blank gives, where a bug is to be found.
+        through: how the answer is called, if not directly: `through(answer, *inputs, **options)`
+            gives what is read. For answers that give an iterator or change an object.
     """
 
     cases: tuple[Case, ...]
@@ -206,6 +208,7 @@ class FunctionExercise(Exercise):
     learns: tuple[str, ...] = ()
     numbers_of: str = ""
     starts_with: str = ""
+    through: Callable[..., Any] | None = None
 
     @property
     def expects(self) -> str:

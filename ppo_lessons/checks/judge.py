@@ -72,6 +72,7 @@ def judge(exercise: Exercise, answer: Any) -> CheckResult:
     assert isinstance(exercise, FunctionExercise)
     data = data_of(exercise.lesson)[exercise.numbers_of or exercise.id]
     load_optimizers(answer)
+    load_optimizers(exercise.through)
     with state_kept(names_seen_by(answer)), silent():
         run = Run(exercise, answer, data)
         try:
@@ -254,7 +255,10 @@ def call(function: Callable[..., Any], exercise: FunctionExercise, case: Case) -
             before = {name: tensor.detach().clone() for name, tensor in given.items()}
             wishes = {name: tensor.requires_grad for name, tensor in given.items()}
             with names_kept():
-                returned = function(*inputs.values(), **options)
+                if exercise.through:
+                    returned = exercise.through(function, *inputs.values(), **options)
+                else:
+                    returned = function(*inputs.values(), **options)
             for name, tensor in before.items():
                 if not unchanged(given[name], tensor, wishes[name]):
                     return Outcome(problem="changes_its_inputs", detail=name)
