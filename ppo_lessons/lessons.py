@@ -171,6 +171,7 @@ LESSONS: tuple[Lesson, ...] = (
         minutes=50,
         prerequisites=("gae",),
         module=True,
+        widgets=("end_kinds",),
         notebook=True,
         exercise=True,
         figures=True,

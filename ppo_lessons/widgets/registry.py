@@ -6,9 +6,11 @@ One line for each. A notebook that imports one widget does not depend on the lis
 HOME = {
     "BaselineVariance": "baseline_variance",
     "ClipRegion": "clip_region",
+    "EndKinds": "end_kinds",
     "GaeScan": "gae_scan",
     "GradientAgreement": "gradient_agreement",
     "LambdaTradeoff": "lambda_tradeoff",
+    "LiveDashboard": "live_dashboard",
     "Predict": "predict",
     "Quiz": "quiz",
     "RatioFromLogits": "ratio_from_logits",
@@ -19,3 +21,5 @@ HOME = {
 }
 # They ask a question and have no picture, no named states and no claims of their own to compute.
 QUESTIONS = ("predict", "quiz")
+# It shows what runs elsewhere: nothing to guess, no named states, no page of its own.
+VIEWS = ("live_dashboard",)
