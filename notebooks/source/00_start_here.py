@@ -5,7 +5,7 @@
 #
 # This course takes you to PPO, the algorithm that taught robots to walk and language models to follow
 # instructions. It goes piece by piece: each piece is the answer to a problem that you have seen
-# happen a moment before. Some of the pieces are not written yet; the map below says which.
+# happen a moment before. The map below says which lessons are there.
 #
 # You need some Python and some probability. You need no reinforcement learning.
 #
@@ -22,8 +22,19 @@ from ppo_lessons.lessons import lesson_table, route_table
 from ppo_lessons.networks import make_networks
 from ppo_lessons.progress import summary
 from ppo_lessons.training_loop import PPOConfig, record_episode, train
+from ppo_lessons.widgets import ReturnHorizon
 
 setup()
+
+# %% [markdown]
+# ## Something to move
+#
+# Widgets like this one stand in most lessons. Here an agent takes twelve steps: eleven cost 0.1 each,
+# the last one pays 2. How much is the way worth, if each step of waiting makes a reward count less?
+# Guess, reveal, then turn γ, the factor per step, or drag a reward. Lesson 01 says more about γ.
+
+# %%
+ReturnHorizon()
 
 # %% [markdown]
 # ## Watch one run
@@ -83,8 +94,8 @@ show(
 # **Predictions.** Before an experiment you write down what you expect, as you did above. Your
 # guess is kept, and shown beside what came out.
 #
-# **Claims.** When the text says that something holds, the cell below it checks it. Where it
-# matters, a second cell shows a changed claim that fails. You may change any number and look.
+# **Claims.** When the text says that something holds, the cell below it checks it. Below the claim
+# stands a changed claim, which must fail. You may change any number and look.
 #
 # **Questions.** A lesson begins with three and ends with five. Answer by giving the letter as a second argument:
 # `quiz("start_here.claims", "a")`. You are told why your choice is right or wrong.
@@ -127,8 +138,8 @@ quiz("start_here.claims")
 lesson_table(folder="")
 
 # %% [markdown]
-# Three routes lead through them, once they are all there. The times are for reading and running;
-# exercises come on top.
+# Three routes lead through them. The times are for reading and running; exercises come on top. The
+# first route leaves sections out: they are named below the table.
 
 # %%
 route_table()
@@ -145,9 +156,13 @@ summary()
 # %% [markdown]
 # ## Where to go now
 #
-# Open [04 The clip](04_clip.ipynb) for the one line that makes PPO what it is, then
-# [08 The training loop](08_training_loop.ipynb), which takes the whole apart while it runs. The words
-# that the course uses, each with its symbol and unit, are in [the notation](../docs/notation.md).
+# Open [01 REINFORCE](01_reinforce.ipynb). It begins with one choice and one reward, and asks for
+# nothing that you have not seen here. Lessons 01 to 08 are one story; each starts from the problem that
+# the one before has left.
+#
+# The words of the course, each with its symbol and unit, are in [the notation](../docs/notation.md).
+# What is often said about PPO and only half true is in [a list of its own](../docs/half_truths.md),
+# each item with the cell that shows it.
 #
 # Reading without a mouse: every picture has a sentence that says what it shows, no meaning is
 # carried by colour alone, and the text grows with Ctrl and +.
