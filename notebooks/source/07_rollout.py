@@ -9,8 +9,8 @@
 # What was the last night worth that you saw? If your code takes *you left* for *the lamp went out*, your
 # agent learns that a burning lamp is worth about a quarter of its true value, and gives it up for a
 # smaller sum. The mistake is one line. It raises no error, and the learning curve looks healthy. There
-# are five more of its kind, all at the end of an episode. Here you meet each, see what it does to a
-# critic and to a policy, and learn three questions and a count that find them.
+# are five more of its kind, all where something ends: an episode, or the rollout. Here you meet each, see
+# what it does to a critic and to a policy, and learn three questions and a count that find them.
 #
 # The words from [lesson 05](05_critic.ipynb) and [lesson 06](06_gae.ipynb): a **critic** V(s) says how
 # much discounted reward to expect from s on. The **TD error** of a step is
@@ -34,6 +34,7 @@ from ppo_lessons.figures import rollout as figures
 from ppo_lessons.gae import compute_gae
 from ppo_lessons.rollout import ENDINGS, collect_rollout, fit_table, score_values, start_carry
 from ppo_lessons.training_loop import Parts, PPOConfig, train
+from ppo_lessons.widgets import EndKinds
 
 setup()
 
@@ -93,7 +94,7 @@ def lighthouses(limits, mode=AutoresetMode.SAME_STEP):
 
 
 # %% [markdown]
-# (`mode` says how the next episode is begun. There are three ways, and they get a section of their own.)
+# (Leave `mode` alone for now. It says how the next episode is begun; a later section is on its three ways.)
 #
 # The first policies are fixed ones: each keeper does the same thing at every step.
 
@@ -151,8 +152,8 @@ claim(
 )
 
 # %% [markdown]
-# (Some code stores the flag one row later, beside the observation that follows. Then row 6 is the one
-# that is marked. Read the code before you read the flag.)
+# (Some code, CleanRL's `ppo.py` for one, stores the flag one row later, beside the observation that
+# follows. Then row 6 is the one that is marked. Read the code before you read the flag.)
 #
 # So a rollout keeps *two* observations per row: the one the action was chosen on, and the one that the
 # step reached, before any reset. At row 5 the second is the **final observation** of its episode. No row
@@ -186,7 +187,8 @@ compare("rollout.td_error", merged[5, 0])
 
 # %% [markdown]
 # 1 + 0 − 10. What is missing is γ·V(lamp) = 9: the whole future. (Until 2022 the interface of gym, from
-# which gymnasium comes, had one flag only, `done`. Much code is still written that way.)
+# which gymnasium comes, had one flag only, `done`, and hid the other fact in `info["TimeLimit.truncated"]`.
+# Much code is still written that way.)
 
 # %%
 claim(
@@ -234,12 +236,10 @@ show(
 # | truncated | yes, V of the state that was reached | no, the next row is another episode |
 # | terminated | no, it is worth 0 | no |
 #
-# One mask for both jobs cannot write the middle line. You know the function; look at its two masks again:
-
-# %%
-show_source(compute_gae)
-
-# %% [markdown]
+# One mask for both jobs cannot write the middle line, unless the missing γ·V is added to the *reward*
+# first. Stable-Baselines3 does it so, and gets the same δ. `compute_gae`, which you know from lesson 06,
+# has the two masks.
+#
 # Two keepers side by side: the first climbs and is truncated, the second takes the offer at every step
 # and is terminated. Put 100 on top of the value behind their last steps, and see who cares.
 
@@ -294,8 +294,9 @@ claim(
 #
 # A football match *is* over after ninety minutes: being ahead then is worth all the more. There the limit
 # belongs to the task, so the step is `terminated`, and the agent must be able to see the clock. Otherwise
-# one observation would need several values. With four nights left, the lamp is then worth
-# 1 + γ + γ² + γ³ = 3.44, with one night left 1.
+# one observation would need several values. (`TimeLimit` always says `truncated`, so here you turn the
+# flag yourself. A second wrapper, `TimeAwareObservation`, adds the clock to what is observed.) With four
+# nights left, the lamp is then worth 1 + γ + γ² + γ³ = 3.44, with one night left 1.
 
 # %%
 nights = torch.tensor([[4.0], [3.0], [2.0], [1.0], [0.0]])
@@ -320,7 +321,7 @@ claim(
 # So ask of each limit: *does the world end there, or do we?* Pardo et al. (2018) give both answers, one
 # for each case. In most benchmarks it is we: the limit is there so that a run gets to see more starts.
 #
-# ## Five rows, by hand
+# ## Five rules, by hand
 #
 # Four rows, each reward 1, γ = 0.9, λ = 0.8. The step of row 1 is truncated. The critic's values are in
 # the boxes.
@@ -381,7 +382,7 @@ claim(
 )
 
 # %% [markdown]
-# None of these rows looks broken. Four are.
+# None of the five rules gives numbers that look broken. Four are wrong.
 
 # %%
 wrong = list(five)[1:]
@@ -450,7 +451,7 @@ for name, answers in prints.items():
     print(f"{name:48}{words[0]:13}{words[1]:8}{words[2]}")
 
 # %% [markdown]
-# Here is the sixth of the ways: to count nothing behind the last row. You meet it again below.
+# The last line is a fifth mistake: to count nothing behind the last row. You meet it again below.
 
 # %%
 asked = {
@@ -516,7 +517,7 @@ claim(
 
 # %% [markdown]
 # Whoever bootstraps from what came back bootstraps from the next episode's start: −4.1 instead of 1.3, the
-# last row of the five by hand.
+# last rule of the five by hand.
 #
 # **NEXT_STEP** resets in the call after that. In the fourth call the keeper wants to take the 7. What does
 # that call earn?
@@ -615,7 +616,10 @@ show(
 # | NEXT_STEP | the final observation | is what came back | only resets: no step |
 # | DISABLED | the final observation | is what came back | is refused until you reset |
 #
-# Which of them do you have? Unless you say so, the middle one:
+# Code that you find on the web may be written for one of them alone. Before version 1.0 gymnasium had
+# SAME_STEP only, and the name was `final_observation`; 1.0 had NEXT_STEP only; the three modes came with
+# 1.1. In Stable-Baselines3 the name is `terminal_observation`. Which mode do you have? Unless you say so,
+# the middle one:
 
 # %%
 default = SyncVectorEnv([Lighthouse]).metadata["autoreset_mode"]
@@ -668,7 +672,7 @@ claim(
 
 # %% [markdown]
 # And there is a count that tells you whether somebody's rollout is sound, in any mode: as many rows must be
-# valid as the episodes have steps. Here are 13 calls of three keepers in NEXT_STEP, and all episodes end
+# valid as the episodes have steps in it, those of episodes under way included. Here are 13 calls of three keepers in NEXT_STEP, and all episodes end
 # with the last call: two keepers play 6 steps at a time, and one plays 1.
 
 # %%
@@ -686,8 +690,8 @@ claim(
 )
 
 # %% [markdown]
-# The course trains in SAME_STEP, where every row is valid. What a loss would make of the other rows, you
-# see below.
+# The course trains in SAME_STEP, where every row is valid. What a critic would learn from the other rows,
+# you see in *What a critic learns*.
 #
 # ### Two more ways to write down what did not happen
 #
@@ -712,7 +716,8 @@ claim(
 )
 
 # %% [markdown]
-# And copies that get the same seed play the same episodes. You pay for N and learn from one.
+# And copies that get the same seed begin all their episodes in the same states. (Where the world draws
+# chances, they meet the same chances, too.) You pay for N starts and get one.
 
 # %%
 own_seeds = make_envs("CartPole-v1", 4).reset(seed=0)
@@ -769,6 +774,7 @@ show(
 # %% [markdown]
 # Each TD error is the same, since δ looks only one state ahead, and that state was kept. What is missing
 # is the far end of the sum: everything from row 10 on, which row t would have counted with (γλ)^(10 − t).
+# (Behind row 19 there is a cut as well, in both, and so the lines fall there again.)
 
 # %%
 missing = 0.72 ** torch.arange(10, 0, -1) * in_one[10]
@@ -799,14 +805,15 @@ show_source(score_values)
 #
 # One wrong advantage is a number. A critic that learns from it hands its error on to the next. So let one
 # learn: a table with one value for the foot, one for the stairs and one for the lamp. It starts at 0.
-# Each round scores the 22 rows with the table as it is, and puts the mean of Â + V in its place.
+# Each round scores the rows with the table as it is, and puts the mean of Â + V in its place.
 
 # %%
 show_source(fit_table)
 
 # %% [markdown]
-# The lamp is worth 10. What does the table say of it with the flags merged? (Six steps are watched, four
-# of them at the lamp.)
+# Take λ = 0 for a moment, and four whole episodes, 24 rows. The lamp is worth 10. What does the table say
+# of it with the flags merged? Of four nights at the lamp, three are followed by another night and one by
+# nothing. The critic has no clock, so to it that is chance.
 
 # %%
 predict("rollout.merged_lamp", None)
@@ -821,14 +828,38 @@ def learn(rollout, way=compute_gae, entry_of=heights, gae_lambda=0.8):
 
 
 # %% [markdown]
-# Learn with each of the ways, in 120 rounds:
+# `learn` does 120 such rounds, with one of the ways to handle ends:
+
+# %%
+episodes, flags_merged = watch(0, limits=[6], num_steps=24), ENDINGS["flags merged"]
+zero, one = (learn(episodes, flags_merged, gae_lambda=number)[2] for number in (0.0, 1.0))
+compare("rollout.merged_lamp", zero)
+
+# %% [markdown]
+# Each night the next one is missing with probability 1/4. So V = 1 + γ·(3/4)·V, and
+# V = 1 / (1 − 0.9 · 3/4) = 3.08.
+
+# %%
+claim(
+    "rollout.death_rate",
+    "At lambda 0 the merged flags give the lamp 1 / (1 - 0.9 * 3/4), as if it went out one night in four.",
+    abs(zero - 1 / (1 - 0.9 * 3 / 4)) < 1e-4,
+    control=("At lambda 1 they give it the same.", abs(one - zero) < 0.1),
+)
+
+# %% [markdown]
+# With a thousand nights instead of four it would be 1 / (1 − 0.9 · 999/1000) = 9.91. A limit that is long
+# beside 1 / (1 − γ) hides the mistake. That is why it lives so long in code that is tried on tasks with
+# long limits.
+#
+# Now λ = 0.8 again, and the 22 rows from before, three whole episodes and a piece. Learn with each of the
+# ways:
 
 # %%
 learned = {name: learn(rollout, way) for name, way in ENDINGS.items()}
-compare("rollout.merged_lamp", learned["flags merged"][2])
 
 # %% [markdown]
-# A seventh way: the rows of NEXT_STEP that were no steps, learned like all others.
+# And a sixth mistake: the rows of NEXT_STEP that were no steps, learned like all others.
 
 # %%
 next_step = watch(0, limits=[6], num_steps=25, mode=AutoresetMode.NEXT_STEP)
@@ -841,7 +872,7 @@ at_foot, _, at_lamp = ({name: table[n].item() for name, table in learned.items()
 true_values = {"lamp_true": lamp, "foot_true": 8.1, "offer": 7.0}
 
 # %% [markdown]
-# What each of the seven believes of the lamp and of climbing:
+# What the right way and the six mistakes believe of the lamp and of climbing:
 
 # %%
 show(
@@ -870,29 +901,9 @@ claim(
 )
 
 # %% [markdown]
-# What do merged flags compute? Put λ = 0 for a moment, and take whole episodes. Of four nights at the
-# lamp, three are followed by another night and one by nothing. The critic has no clock, so to it that is
-# *chance*: each night the world ends with probability 1/4. Then V = 1 + γ·(3/4)·V, and
-# V = 1 / (1 − 0.9 · 3/4) = 3.08.
-
-# %%
-episodes, flags_merged = watch(0, limits=[6], num_steps=24), ENDINGS["flags merged"]
-zero, one = (learn(episodes, flags_merged, gae_lambda=number)[2] for number in (0.0, 1.0))
-claim(
-    "rollout.death_rate",
-    "At lambda 0 the merged flags give the lamp 1 / (1 - 0.9 * 3/4), as if it went out one night in four.",
-    abs(zero - 1 / (1 - 0.9 * 3 / 4)) < 1e-4,
-    control=("At lambda 1 they give it the same.", abs(one - zero) < 0.1),
-)
-
-# %% [markdown]
-# With a thousand nights instead of four it would be 1 / (1 − 0.9 · 999/1000) = 9.91. A limit that is long
-# beside 1 / (1 − γ) hides the mistake. That is why it lives so long in code that is tried on tasks with
-# long limits.
-#
 # ### The one that got away
 #
-# Five of the six wrong ways learn too little. One of them learns the truth: *truncated ignored*, with the
+# Five of the six mistakes teach too little. One of them teaches the truth: *truncated ignored*, with the
 # right next value. Its sum runs on into the next episode. But what it picks up there are TD errors, and
 # those of a critic that is right are 0. So the truth stays where it is, once it has been found.
 #
@@ -934,7 +945,8 @@ claim(
 
 # %% [markdown]
 # So a keeper who learns with them should not climb. Try it, with the training loop of the next lesson:
-# PPO, eight lighthouses, limit six. A way to handle ends goes into the slot `advantages`.
+# PPO, eight lighthouses, limit six. (`Parts` and the settings are explained in lesson 08. All that matters
+# here is `advantages=way`: how ends are handled.)
 
 # %%
 config = PPOConfig(
@@ -967,22 +979,46 @@ claim(
 # %% [markdown]
 # No error, no NaN. And what of the learning curve, the return per episode that everybody looks at?
 
+
 # %%
-climber, leaver = watch(0, limits=[6], num_steps=6), watch(1, limits=[6], num_steps=6)
-shown = [keeper.episode_returns[keeper.ended][0].item() for keeper in (climber, leaver)]
+def shown(action, limit):
+    keeper = watch(action, limits=[limit], num_steps=limit)
+    return keeper.episode_returns[keeper.ended][0]
+
+
 claim(
     "rollout.curve",
-    "Climbing shows a return of 4 per episode and taking the offer 7; for ever they earn 8.1 and 7.",
-    shown == [4, 7] and abs(truth[0] - 8.1) < 1e-5,
-    control=("The return per episode is higher for climbing.", shown[0] > shown[1]),
+    "The return shown is 4 for climbing and 7 for the offer; worth at γ = 0.9 and for ever, 8.1 and 7.",
+    shown(0, 6) == 4 and shown(1, 6) == 7 and abs(truth[0] - 8.1) < 1e-5,
+    control=("With a limit of 12 steps climbing shows less as well.", shown(0, 12) < shown(1, 12)),
 )
 
 # %% [markdown]
 # It takes the side of the mistake. It counts what was seen until the limit, and so it believes, like
-# merged flags, that the world ends there.
+# merged flags, that the world ends there. The limit is the cause: at 12 steps climbing shows 10.
 #
-# <!-- place: widget EndKinds -->
+# ## Which program is it?
 #
+# Six rows, the advantages that one of the six programs gave them, and the program is hidden. Its critic
+# says 1 + the steps since the reset. Press a step to change how it ended, and watch which advantages move:
+# the question that helps most is the first of your three. Then guess. (Where no widget can run, you see a
+# picture, and it shows the answer.)
+
+# %%
+ends = EndKinds(keep_as="rollout.which_way")
+ends
+
+# %% [markdown]
+# Compute the right advantages of what you see, and those of the hidden program:
+
+# %%
+ways = {"gamma": ends.gamma, "gae_lambda": ends.gae_lambda}
+for way, seen in ((compute_gae, ends.right), (ENDINGS[ends.way_name], ends.advantages)):
+    computed = way(*ends.facts(), **ways)[:, 0]
+    assert torch.allclose(computed, torch.tensor(seen, dtype=computed.dtype))
+print("the widget and the package agree")
+
+# %% [markdown]
 # ## Exercises
 #
 # [Six exercises](../exercises/07_rollout.ipynb) wait for you: find the value of the state that a step
@@ -1036,8 +1072,9 @@ show(
 
 # %% [markdown]
 # At first all of them give up climbing: the 7 is there at once, and a fresh critic knows nothing of the
-# lamp. Where ends are right it learns from the few who still climb, and the policy turns round. A seed
-# climbs if it does so with a probability above one half in the end.
+# lamp. Where ends are right it learns from the few who still climb, and the policy turns round. (Thin lines
+# are seeds, the thick one is their median.) A seed climbs if it does so with a probability above one half
+# in the end.
 
 # %%
 counts = {name: sum(run[-1] > 0.5 for run in runs) for name, runs in climbs.items()}
@@ -1061,7 +1098,7 @@ claim(
 # - `terminated` cuts the bootstrap, `ended` cuts the recursion. One mask cannot do both jobs.
 # - Nothing after a reset may matter; the state that a limit hid must; so must the state behind the last row.
 # - Know your autoreset mode. SAME_STEP hides the final observation in `final_obs`, NEXT_STEP adds a row
-#   that is no step, DISABLED waits for you. As many rows are valid as the episodes have steps.
+#   that is no step, DISABLED waits for you. As many rows are valid as the episodes have steps in it.
 # - A wrong end does not crash. It teaches the critic that the world is about to end, and the policy
 #   believes it.
 #

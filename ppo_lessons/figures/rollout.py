@@ -148,7 +148,7 @@ def autoreset(calls: Mapping[str, Sequence[Mapping[str, float | None]]]) -> Figu
     """
     most = max(len(line) for line in calls.values())
     with style():
-        picture = figure(9, 0.9 + 1.15 * len(calls))
+        picture = figure(9, 0.7 + 1.15 * len(calls))
         axes = picture.subplots()
         axes.axis("off")
         for number, (mode, line) in enumerate(calls.items()):
@@ -162,7 +162,7 @@ def autoreset(calls: Mapping[str, Sequence[Mapping[str, float | None]]]) -> Figu
                           fontsize=9, color=WORSE)  # fmt: skip
         for place in range(most):
             axes.text(1.5 * place + 0.6, 1.1, f"call {place + 1}", ha="center", fontsize=9)
-        axes.set(xlim=(-2.2, 1.5 * most), ylim=(-1.5 * len(calls) + 0.9, 1.5))
+        axes.set(xlim=(-2.2, 1.5 * most), ylim=(-1.5 * len(calls) + 1.35, 1.5))
         axes.set_title("The third call ends the episode; where is its last observation?")
         return picture
 
@@ -210,7 +210,7 @@ def cut(whole: np.ndarray, pieces: Sequence[np.ndarray]) -> Figure:
             label = "two rollouts" if number == 0 else None
             axes.plot(rows, piece, color=NEW_POLICY, linestyle="--", marker="x", label=label)
             start += len(piece)
-            if start < len(whole):
+            if start <= len(whole):  # the end of the last is a cut as well
                 axes.axvline(start - 0.5, color=GOAL, linestyle=":", linewidth=1.4)
                 axes.annotate("cut", (start - 0.5, axes.get_ylim()[1]), xytext=(4, -4),
                               textcoords="offset points", fontsize=9, va="top")  # fmt: skip
@@ -290,6 +290,8 @@ def stair(climbs: Mapping[str, Sequence[Sequence[float]]], steps: Sequence[int])
             axes.set_ylim(-0.04, 1.04)
         for axes in panels[len(climbs) :]:
             axes.axis("off")
+            axes.text(0.1, 0.6, "thin: a seed\nthick: the median\nof all seeds", fontsize=9,
+                      transform=axes.transAxes, va="center")  # fmt: skip
         for axes in panels[len(climbs) - columns : columns]:  # nothing stands below these
             axes.tick_params(labelbottom=True)
         picture.supxlabel("thousand environment steps", fontsize=10)

@@ -67,22 +67,22 @@ QUIZZES = (
         question="Row 9: terminated false, truncated true. What does Â_9 hold?",
         options={
             "a": (
-                "The reward minus V(s_9), and no more",
+                "Reward − V(s_9)",
                 "That would be a terminated row. The future exists, nobody watches it.",
                 False,
             ),
             "b": (
-                "Reward, γ·V of the state that was reached, minus V(s_9), and no more",
+                "Reward + γ·V(state that was reached) − V(s_9)",
                 "Right: δ keeps its bootstrap, and the sum stops.",
                 True,
             ),
             "c": (
-                "The same, plus γλ·Â_10",
+                "Reward + γ·V(state that was reached) − V(s_9) + γλ·Â_10",
                 "Row 10 is another episode. What happens there is no news of this one.",
                 False,
             ),
             "d": (
-                "The reward plus γ·V(s_10) minus V(s_9)",
+                "Reward + γ·V(s_10) − V(s_9)",
                 "s_10 is where the next episode starts, not where row 9 led.",
                 False,
             ),
@@ -111,7 +111,8 @@ QUIZZES = (
     ),
     Quiz(
         id="rollout.last_row",
-        question="Row T − 1, the last of the rollout: both flags false. What is right?",
+        question="Row T − 1, the last of the rollout: both flags false. What is right for its "
+        "advantage and for what its episode has earned?",
         options={
             "a": (
                 "Its future counts 0, since the data ends here",
@@ -119,14 +120,14 @@ QUIZZES = (
                 False,
             ),
             "b": (
-                "Set truncated to true, so that it is handled like a limit",
-                "The advantages of this rollout would survive it. But the episode goes on in the "
+                "Set truncated to true, and handle it like a limit",
+                "The advantage would survive it. But the episode goes on in the "
                 "next rollout: its length and its return would be cut in two.",
                 False,
             ),
             "c": (
-                "It bootstraps from the state that it reached, and there is no row to sum on into",
-                "Right. The next rollout begins in that state.",
+                "It bootstraps like any other; the sum ends there",
+                "Right. The next rollout begins in the state that it reached.",
                 True,
             ),
         },
@@ -141,12 +142,12 @@ QUIZZES = (
                 False,
             ),
             "b": (
-                "is no step: its action was ignored, and no loss may see it",
-                "Right: `valid` is false there.",
+                "is no step, and no loss may see it",
+                "Right: its action was ignored, and `valid` is false there.",
                 True,
             ),
             "c": (
-                "may be learned, since a reward of 0 does no harm",
+                "may be learned: a reward of 0 does no harm",
                 "It says that the last state leads to the first one for 0. That lowers the "
                 "value of the last state: 7.84 in place of 10 at the lamp.",
                 False,
