@@ -377,6 +377,41 @@ def show(figure: SupportsSavefig, *, alt: str) -> None:
     )
 
 
+class Pace:
+    """Say when a run that is watched is to be drawn again, and how fast it goes.
+
+    Args:
+        seconds: shortest time between two drawings.
+        clock: gives the time in seconds.
+    """
+
+    def __init__(
+        self, *, seconds: float = 0.1, clock: Callable[[], float] = time.perf_counter
+    ) -> None:
+        self.seconds, self.clock = seconds, clock
+        self.steps_per_second = 0.0
+        self._rows: Any = None
+
+    def due(self, state: Any) -> bool:
+        """Whether it is time; the first and the last iteration of a run always are.
+
+        Args:
+            state: a `TrainState` at the end of an iteration.
+        """
+        now = self.clock()
+        row = state.history.rows[-1]
+        last = state.iteration >= state.config.num_iterations
+        if state.history.rows is not self._rows:  # another run
+            self._rows = state.history.rows
+            self._began, self._first_step = now - row["seconds"], row["env_steps"]
+            self._first_step -= state.config.batch_size
+        elif now - self._drawn < self.seconds and not last:
+            return False
+        self._drawn = now
+        self.steps_per_second = (row["env_steps"] - self._first_step) / max(now - self._began, 1e-9)
+        return True
+
+
 class Watch:
     """Show a run while it trains, in one line that moves: `train(config, on_iteration=Watch())`.
 
@@ -387,24 +422,13 @@ class Watch:
     """
 
     def __init__(self, *, seconds: float = 0.1):
-        self.seconds = seconds
-        self._began = self._drawn = time.perf_counter()
-        self._first_step = 0
+        self._pace = Pace(seconds=seconds)
         self._handle: Any = None
 
     def __call__(self, state: Any) -> None:
         """Draw the newest row of a run, a `TrainState`, if it is time."""
-        row = state.history.rows[-1]
-        now = time.perf_counter()
-        last = state.iteration >= state.config.num_iterations
-        if self._handle is None:
-            self._first_step = row["env_steps"] - state.config.batch_size
-        elif now - self._drawn < self.seconds and not last:
-            return
-        self._drawn = now
-        speed = (row["env_steps"] - self._first_step) / max(now - self._began, 1e-9)
-        total = state.config.num_iterations * state.config.batch_size
-        self._draw(progress_line(row, total=total, speed=speed))
+        if self._pace.due(state):
+            self._draw(line_of(state, speed=self._pace.steps_per_second))
 
     def _draw(self, line: str) -> None:
         if not _in_notebook():
@@ -421,6 +445,12 @@ class Watch:
             self._handle = display(bundle, raw=True, display_id=True)
         else:
             self._handle.update(bundle, raw=True)
+
+
+def line_of(state: Any, *, speed: float) -> str:
+    """Say in one line where a `TrainState` stands, at so many environment steps per second."""
+    total = state.config.num_iterations * state.config.batch_size
+    return progress_line(state.history.rows[-1], total=total, speed=speed)
 
 
 def progress_line(row: Mapping[str, Any], *, total: int, speed: float) -> str:

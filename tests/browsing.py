@@ -6,10 +6,10 @@ import traitlets
 
 from ppo_lessons.widgets import find_widget
 from ppo_lessons.widgets.base import TeachingWidget
-from ppo_lessons.widgets.registry import HOME, QUESTIONS
+from ppo_lessons.widgets.registry import HOME, QUESTIONS, VIEWS
 from ppo_lessons.widgets.traits import Choice, Choices, Number, Numbers, OneOf, Whole
 
-TEACHING = [name for name in HOME.values() if name not in QUESTIONS]
+TEACHING = [name for name in HOME.values() if name not in (*QUESTIONS, *VIEWS)]
 INTERACTIVE = {"button", "slider", "spinbutton", "radio", "combobox", "checkbox", "textbox"}
 
 

@@ -62,6 +62,7 @@ SHARED = {
     },
     "widgets": {
         *("__init__", "base", "html", "messages", "page", "predict", "quiz", "registry", "traits"),
+        "live_dashboard",
     },
 }
 # lesson module -> why no function of it names a source

@@ -22,7 +22,7 @@ from jupyter_client.manager import start_new_kernel
 from PIL import Image
 
 from ppo_lessons import LESSONS, cli, compare, progress, widgets
-from ppo_lessons.widgets import ClipRegion, Predict, Quiz, find_widget
+from ppo_lessons.widgets import ClipRegion, LiveDashboard, Predict, Quiz, find_widget
 from ppo_lessons.widgets.base import Drag, TeachingWidget
 from ppo_lessons.widgets.html import write_pages
 from ppo_lessons.widgets.messages import WORDS, written
@@ -40,6 +40,7 @@ LONGER_SCRIPTS = {"clip_region": 230}  # four views; the first widget there was
 MAKERS = {name: find_widget(name) for name in TEACHING} | {
     "quiz": lambda: Quiz(QUIZ),
     "predict": lambda: Predict("clip.ratio", "How far does the ratio get?"),
+    "live_dashboard": LiveDashboard,
 }
 
 pytestmark = pytest.mark.usefixtures("no_store")

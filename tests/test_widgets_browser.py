@@ -21,7 +21,7 @@ from browsing import (
     random_widgets,
 )
 
-from ppo_lessons.widgets import ClipRegion, Predict, Quiz, find_widget
+from ppo_lessons.widgets import ClipRegion, LiveDashboard, Predict, Quiz, find_widget
 from ppo_lessons.widgets.registry import HOME
 
 PICTURES = os.environ.get("PPO_LESSONS_PICTURES")
@@ -29,6 +29,7 @@ QUIZ = "training_loop.review_ratio"
 MAKERS = {name: find_widget(name) for name in TEACHING} | {
     "quiz": lambda: Quiz(QUIZ),
     "predict": lambda: Predict("clip.ratio", "How far does the ratio get?"),
+    "live_dashboard": LiveDashboard,
 }
 SLOWEST_MS = 50  # from the hand's move to the drawing, 95th percentile
 
