@@ -5,6 +5,7 @@ One line for each. A notebook that imports one widget does not depend on the lis
 
 HOME = {
     "BaselineVariance": "baseline_variance",
+    "BatchLedger": "batch_ledger",
     "ClipRegion": "clip_region",
     "EndKinds": "end_kinds",
     "GaeScan": "gae_scan",
