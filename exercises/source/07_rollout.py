@@ -167,8 +167,8 @@ check.valid_rows(valid_rows)
 # | 3 | 8 | 5 | | terminated | d |
 # | 4 | 2 | 1 | 6 | | e |
 #
-# **f: rows.** A NEXT_STEP environment whose episodes take four steps each fills a rollout of 22 rows,
-# beginning with a step. How many of the rows are valid?
+# **f: rows.** A NEXT_STEP environment whose time limit cuts every episode after four steps fills a rollout
+# of 22 rows, beginning with a step. How many of the rows are valid?
 #
 # **Two values of a lamp.** It burns for ever and pays 1 each night, tonight included. Whoever watches does so
 # for five nights, then the rest is truncated. γ = 0.8. The critic sees the lamp and no clock, so it has one
@@ -178,7 +178,7 @@ check.valid_rows(valid_rows)
 # - **h**: With the flags merged and λ = 0, where does the critic come to rest? The five nights of each
 #   episode count alike.
 #
-# Before you compute: which of f, g and h would change if a time limit was twice as long?
+# Before you compute: which of f, g and h would change if the time limits were twice as long?
 
 # %%
 # answer: rollout.ends_by_hand
