@@ -142,7 +142,7 @@ LESSONS: tuple[Lesson, ...] = (
         name="critic",
         title="The critic",
         question="Who tells me what to expect?",
-        minutes=45,
+        minutes=60,
         prerequisites=("reinforce",),
         module=True,
         widgets=("baseline_variance", "value_fit"),
@@ -155,7 +155,7 @@ LESSONS: tuple[Lesson, ...] = (
         name="gae",
         title="Advantages (GAE)",
         question="How much do I trust the critic?",
-        minutes=35,
+        minutes=45,
         prerequisites=("critic",),
         module=True,
         widgets=("gae_scan", "lambda_tradeoff"),
@@ -354,7 +354,7 @@ ROUTES: tuple[Route, ...] = (
                 "training_loop": ("One run is no run", "What breaks it"),
             }
         ),
-        saved=MappingProxyType({"reinforce": 24, "clip": 13, "gae": 12, "training_loop": 6}),
+        saved=MappingProxyType({"reinforce": 24, "clip": 13, "gae": 22, "training_loop": 6}),
     ),
     Route(
         name="language_models",

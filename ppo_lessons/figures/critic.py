@@ -53,7 +53,7 @@ def noise_over_baseline(
                     textcoords="offset points", fontsize=9, color=color,
                 )  # fmt: skip
             axes.set(title=name, xlabel="baseline that is subtracted (reward)")
-        panels[0].set(ylabel="variance of one push", ylim=(-1.3, None))
+        panels[0].set(ylabel="variance of one push", ylim=(-2.5, None))
         return picture
 
 
@@ -179,8 +179,13 @@ def clipped_errors(
     with style():
         picture = figure(7.5, 3.4)
         axes = picture.subplots()
-        for (name, numbers), (color, dash, width) in zip(errors.items(), looks, strict=False):
-            axes.plot(values, numbers, color=color, linestyle=dash, linewidth=width, label=name)
+        for order, ((name, numbers), (color, dash, width)) in enumerate(
+            zip(errors.items(), looks, strict=False)
+        ):
+            axes.plot(
+                values, numbers, color=color, linestyle=dash, linewidth=width, label=name,
+                zorder=5 - order,
+            )  # fmt: skip
         for place, name in ((value_old, "V_old"), (target, "return")):
             axes.axvline(place, color=GOAL, linewidth=0.9, linestyle="-.")
             axes.annotate(
@@ -188,7 +193,7 @@ def clipped_errors(
                 textcoords="offset points", fontsize=9,
             )  # fmt: skip
         axes.set(
-            title="Flat past V_old + ε, up to the return and beyond",
+            title="Flat a little past V_old, up to the return and beyond",
             xlabel="value after some steps (reward)",
             ylabel="half the squared error",
             ylim=(0, None),

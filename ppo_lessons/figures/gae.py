@@ -132,11 +132,12 @@ def two_biases(
             left.plot(lambdas[best], error[best], "o", color=color, markersize=8, clip_on=False)
             word = "episode" if count == 1 else "episodes"
             label_line(left, lambdas[-1], error[-1], f" {count:,} {word}", color)
-        left.plot(lambdas, np.maximum(bias**2, 1e-9), color=OLD_POLICY, linestyle=":")
-        middle = len(lambdas) // 4
+        left.plot(lambdas, np.maximum(bias**2, 1e-9), color=OLD_POLICY, linestyle=":", zorder=5)
+        late = 9 * len(lambdas) // 10
         left.annotate(
-            "bias² alone", (lambdas[middle], bias[middle] ** 2), xytext=(0, -13),
-            textcoords="offset points", color=OLD_POLICY, fontsize=9,
+            "bias² alone", (lambdas[late], bias[late] ** 2), xytext=(-95, -12), fontsize=9,
+            textcoords="offset points", color=OLD_POLICY,
+            arrowprops={"arrowstyle": "-", "color": OLD_POLICY},
         )  # fmt: skip
         floor = 0.5 * float((bias**2 + variance / max(episodes)).min())
         left.set(
@@ -154,7 +155,7 @@ def two_biases(
         right.set(
             title="One bias falls, one rises",
             xlabel="λ",
-            ylabel="bias (reward)",
+            ylabel="length, or root mean square (reward)",
             xlim=(0, 1),
             ylim=(0, None),
         )

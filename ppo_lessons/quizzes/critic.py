@@ -150,12 +150,12 @@ QUIZZES = (
                 False,
             ),
             "b": (
-                "the values are off by a constant",
+                "the values are all too high, by a constant",
                 "That would not change it, and would not explain it.",
                 False,
             ),
             "c": (
-                "the targets may contain its own values",
+                "the targets may hold its own values",
                 "Right: then it confirms itself. Ask for the grade against whole returns.",
                 True,
             ),

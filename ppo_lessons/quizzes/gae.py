@@ -31,7 +31,7 @@ QUIZZES = (
         question="An advantage has the wrong sign. What do ratio and clip do about it?",
         options={
             "a": (
-                "Nothing: the sample is pushed the wrong way, up to the edge of the clip",
+                "Nothing: the push has the wrong sign, until it falls silent",
                 "Right. Both take the advantage as given. So it had better be good.",
                 True,
             ),
@@ -165,28 +165,30 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="gae.at_zero",
-        question="You test a stranger's GAE. At λ = 0 and γ = 0.99 it gives 0.99·δ. What do you "
-        "look for?",
+        id="gae.targets",
+        question="The critic says 100 in all states, and everything that follows is worth about "
+        "150. A program adds V to advantages that it has normalised, and trains the critic on "
+        "that. What does the critic do?",
         options={
             "a": (
-                "A weight γλˡ where (γλ)ˡ belongs",
-                "Right: 0.99·0⁰ is 0.99, and the first weight must be 1.",
-                True,
-            ),
-            "b": (
-                "A reward that is discounted once too often",
-                "Then a part of δ would be off, its V(s) would not.",
+                "It comes to say 150, only more slowly than with raw advantages",
+                "The targets lie around what it says already. The 50 that it misses is the mean "
+                "of the advantages, and that was taken off.",
                 False,
             ),
+            "b": (
+                "It goes on saying about 100: its targets lie around that",
+                "Right. Build the targets from raw advantages, then normalise.",
+                True,
+            ),
             "c": (
-                "Nothing: at λ = 0 the answer is γ·δ",
-                "γ stands in front of V(s') inside δ. The TD error as a whole has the weight 1.",
+                "It runs to 0, the mean of normalised advantages",
+                "The targets are V plus a number around 0, so they lie around V, and not around 0.",
                 False,
             ),
             "d": (
-                "Advantages that were normalised",
-                "Then the factor would change from batch to batch, and a mean be subtracted.",
+                "It comes to say 150, since normalising leaves the order as it is",
+                "The order stays. But the critic needs the size, and the size is gone.",
                 False,
             ),
         },
