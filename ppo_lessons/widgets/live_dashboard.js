@@ -27,7 +27,7 @@ const HALVES = [
   ],
   [
     { key: "entropy", metrics: ["entropy"], digits: 2 },
-    { key: "value_loss", metrics: ["value_loss"], digits: 1 },
+    { key: "value_loss", metrics: ["value_loss"], digits: 2 },
     { key: "ev", metrics: ["ev_lambda", "ev_monte_carlo"], digits: 2, range: [-1, 1],
       scale: (value) => clamp(value, -1, 1) },
   ],
