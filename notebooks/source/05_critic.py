@@ -141,7 +141,8 @@ claim(
 #
 # $$\text{Var} = \mathbb{E}\left[\,|\nabla\log\pi|^2\,(R - b)^2\,\right] - |\nabla J|^2$$
 #
-# The second term knows nothing of b. The first is a parabola in b, and its lowest point is
+# The second term knows nothing of b. The first is a parabola in b. At its lowest point the slope is zero:
+# the mean of |∇log π|²·(R − b) is 0. Solve that for b:
 #
 # $$b^* = \frac{\mathbb{E}\left[\,|\nabla\log\pi|^2\,R\,\right]}{\mathbb{E}\left[\,|\nabla\log\pi|^2\,\right]}$$
 #
@@ -1034,8 +1035,8 @@ print("the widget and the package agree")
 # two share layers, the value loss also pulls at what the policy sees, and the weight between the losses
 # matters a great deal.
 #
-# How do such networks begin? Their weights are **orthogonal** matrices, which turn a vector
-# and keep its length, times a **gain**: √2 in the hidden layers, by convention, 1 at the end of the
+# How do such networks begin? Their weights are **orthogonal** matrices, which keep the
+# length of a vector where there are no fewer outputs than inputs, times a **gain**: √2 in the hidden layers, by convention, 1 at the end of the
 # critic, and 0.01 at the end of the policy. The last makes all logits nearly equal, so the first policy
 # tries everything.
 
@@ -1171,7 +1172,7 @@ claim(
 # So garbage is graded higher than a critic that has learned something. There are two grades, and the
 # training loop logs both by their names: `ev_lambda` against the critic's own targets, and `ev_monte_carlo` against the
 # rewards-to-go of episodes that were seen to their end, the honest one. If you read "explained variance
-# 0.9" in a log, ask: of what? (It takes no garbage. In the widget above, set the scale to 2: by what
+# 0.9" in a log, ask: of what? (A critic need not be garbage for that. In the widget above, set the scale to 2: by what
 # came the critic is worse than a constant, and by its own targets it has 0.68.)
 #
 # ## Exercises

@@ -70,7 +70,7 @@ quiz("gae.review_critic")
 #
 # $$\delta_t = r_t + \gamma\,V(s_{t+1}) - V(s_t)$$
 #
-# For move 0: δ = 0 + 2 − 4 = −2. Where the task has ended, V(s') counts 0; `terminated` marks that
+# For move 0: δ = 0 + 2 − 4 = −2. Where the task has ended, V(s_{t+1}) counts 0; `terminated` marks that
 # step. In the code tables have one row per step and one column per game, here a single one.
 
 
@@ -415,8 +415,8 @@ claim(
 # ## If the critic were right
 #
 # First a critic that knows V exactly. Then, whatever λ is, the mean of Â is the advantage. Why? δ_t
-# = r + V(s') − V(s) has the mean A(s, a). And every later TD error has mean zero, since V(s) is the
-# mean of r + γV(s') under the policy. Weights on zeros change nothing.
+# = r + γV(s_{t+1}) − V(s_t) has the mean A(s, a). And every later TD error has mean zero, since V(s_t) is the
+# mean of r + γV(s_{t+1}) under the policy. Weights on zeros change nothing.
 
 # %%
 gains = exact.advantages(walk, policy, gamma=1.0)

@@ -77,7 +77,7 @@ QUIZZES = (
     ),
     Quiz(
         id="critic.allowed",
-        question="Which of these changes the mean of the gradient?",
+        question="Which of these, subtracted from each return, changes the mean of the gradient?",
         options={
             "a": (
                 "The mean return of the batch, each draw's own included",
