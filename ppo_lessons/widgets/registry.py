@@ -11,6 +11,7 @@ HOME = {
     "GaeScan": "gae_scan",
     "GradientAgreement": "gradient_agreement",
     "LambdaTradeoff": "lambda_tradeoff",
+    "LifeOfATransition": "life_of_a_transition",
     "LiveDashboard": "live_dashboard",
     "Predict": "predict",
     "Quiz": "quiz",
