@@ -62,7 +62,7 @@ class BaselineVariance(TeachingWidget):
     }
     DRAGS = (
         Drag("none", ".ppo-handle", 0.05, 0.95, index=2),
-        Drag("none", ".ppo-handle", 0.05, 0.95, index=1, values=36),
+        Drag("learned", ".ppo-handle", 0.05, 0.95, index=1, values=36),
     )
     GUESS_UNIT = "reward"
 
