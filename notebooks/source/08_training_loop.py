@@ -3,66 +3,62 @@
 #
 # **How do the parts fit?**
 #
-# A policy that acts. A critic that says what to expect. Advantages, ratios, the clip. Each of them
-# answers one problem. Here you put them together into one loop, open the loop while it runs, and
-# then break it on purpose to see which part holds what.
+# You have all the parts now, and each answers a problem that you have seen. Samples may be dear: so use
+# them again, correct by **ratios**, and end the incentive to drift with the **clip**. The signal is noisy:
+# so subtract what a **critic** expected, and choose with λ how far to trust it. Here you put the parts
+# together into one loop. You follow a single sample through it from birth to death, find out what a
+# sample costs, and then break the loop on purpose to see which part holds what.
 #
 # The task is CartPole: a pole stands on a cart, the agent pushes left or right, and earns 1 for
 # every step the pole stands, at most 500. The smallest task on which everything shows.
 
 # %% tags=["nbval-ignore-output"]
+import time
 from dataclasses import replace
 
 import torch
 
 from ppo_lessons import Watch, claim, compare, predict, quiz, setup, show, show_source
-from ppo_lessons.clip import clipped_surrogate_loss
+from ppo_lessons.critic import td_errors
 from ppo_lessons.envs import PROBES, Probe, make_envs
 from ppo_lessons.figures import training_loop as figures
-from ppo_lessons.gae import compute_gae
-from ppo_lessons.networks import make_networks
-from ppo_lessons.reinforce import reinforce_loss
-from ppo_lessons.rollout import collect_rollout, start_carry
-from ppo_lessons.training_loop import Parts, PPOConfig, evaluate, make_optimizer, record_episode
-from ppo_lessons.training_loop.train import iterate, score, train
+from ppo_lessons.importance import importance_ratios, surrogate_loss
+from ppo_lessons.rollout import collect_rollout, score_values, start_carry
+from ppo_lessons.training_loop import Parts, PPOConfig, evaluate, record_episode
+from ppo_lessons.training_loop.train import iterate, score, start, train
 from ppo_lessons.training_loop.update import update
 
 setup()
 
 # %% [markdown]
-# ## The words
+# ## The words, once more
 #
-# - A **state** is the situation the agent is in; what it sees of it is the **observation**. After each
-#   action it earns a **reward**. An **episode** is one game from start to end, and its **return** is
-#   the sum of its rewards.
-# - The **policy** π gives every action a probability, and the agent draws its actions from it. π_old is
-#   the policy that collected the data. A **log-probability** is the logarithm of such a probability.
-# - The **critic** V says how much reward it expects from a state on. Later rewards count less: each
-#   step multiplies them by γ.
-# - The **advantage** of an action is what came of it, minus what the critic had expected. Over a single
-#   step that is the **TD error**, δ = reward + γ·V(next state) − V(state). **GAE**, the usual estimate,
-#   adds up the TD errors that follow, each weighted by one more factor γλ; so λ says how long to wait
-#   before the critic is believed about the rest.
-# - The **ratio** of an action is π(a | s) / π_old(a | s): how much more likely it is now than when it
-#   was drawn.
-# - The **clip** stops paying for an action once its ratio has moved by ε in the direction that its
-#   advantage asks for.
+# - [01](01_reinforce.ipynb): the **policy** π gives every action a probability, and the agent draws. The
+#   **return** is what an episode earns.
+# - [02](02_importance.ipynb): the **ratio** π / π_old says how much more likely an action is now than when
+#   the old policy drew it. [03](03_trust_region.ipynb): the **KL** says how far the two are apart, in nats.
+# - [04](04_clip.ipynb): the **clip** stops paying for an action once its ratio has moved by ε in the
+#   direction that its advantage asks for.
+# - [05](05_critic.ipynb): the **critic** V says how much discounted reward to expect from a state on.
+#   [06](06_gae.ipynb): the **TD error** of a step is δ = reward + γ·V(next state) − V(state); **GAE** adds
+#   up those that follow, each with one more factor γλ. The sum is the **advantage**.
+# - [07](07_rollout.ipynb): a step **terminated** if the task is over, and was **truncated** if we stopped
+#   watching. A **rollout** holds what happened, T steps of N environments.
 #
-# Each of these gets a lesson of its own. Three questions show whether they are clear; a wrong answer
-# tells you why, and the list above has what you need. Answer with a letter as the second argument,
-# for instance `quiz("training_loop.review_ratio", "a")`.
+# Three questions show whether they are clear; a wrong answer tells you why. Answer with a letter as the
+# second argument, for instance `quiz("training_loop.review_ratio", "a")`.
 
 # %%
 quiz("training_loop.review_ratio")
 
 # %%
-quiz("training_loop.review_clip")
+quiz("training_loop.review_lambda")
 
 # %% [markdown]
-# And one on advantages:
+# And one on ends:
 
 # %%
-quiz("training_loop.review_lambda")
+quiz("training_loop.review_ends")
 
 # %% [markdown]
 # ## The loop in one picture
@@ -84,18 +80,18 @@ show(
 # ## Stage one: collect
 #
 # You need environments and two networks. 32 copies of CartPole run side by side. All randomness
-# comes from generators that are passed in, so a seed fixes a run.
+# comes from generators that are passed in, so a seed fixes a run. The loop is made of slots, and `Parts`
+# says which function is in each; `usual` has the package's own.
 
 # %%
 config = PPOConfig(num_envs=32, num_steps=64, num_epochs=8, num_minibatches=4, total_steps=100_000)
 generator = torch.Generator().manual_seed(1)
 envs = make_envs("CartPole-v1", config.num_envs)
-networks = make_networks((4,), 2, hidden_sizes=(64, 64), generator=generator)
+usual = Parts()
+networks = usual.networks((4,), 2, hidden_sizes=(64, 64), generator=generator)
 
 # %% [markdown]
-# The policy now acts for 64 steps in each copy. What happened is kept in a **rollout**: time runs
-# along the first axis, the copies along the second. It holds facts only, and no opinion of a
-# critic.
+# The policy now acts for 64 steps in each copy. The rollout holds facts only, and no opinion of a critic.
 
 # %%
 carry = start_carry(envs, seed=1)
@@ -106,10 +102,8 @@ for name in ("observations", "next_observations", "actions", "rewards", "termina
     print(f"{name:18} {tuple(getattr(rollout, name).shape)}")
 
 # %% [markdown]
-# When a pole falls, that copy starts anew within the same step. So what follows an end belongs to
-# another episode. The rollout therefore keeps two observations per step: the one the action was
-# chosen on, and the one the step reached, *before* any reset.
-#
+# When a pole falls, that copy starts anew within the same step. So the rollout keeps two observations
+# per step: the one the action was chosen on, and the one the step reached, *before* any reset (lesson 07).
 # Look at the first pole that fell. Entry 2 of an observation is the pole's angle in radians; an
 # episode ends beyond 0.2095.
 
@@ -125,23 +119,93 @@ claim(
 )
 
 # %% [markdown]
+# ### A sample is born
+#
+# 64·32 = 2,048 samples were collected. Choose one and follow it to its end: step 17 of copy 20. The action
+# was 1, a push to the right, drawn like the toss of a coin, for the policy has learned nothing yet. The pole
+# leans to the left and turns further to the left, so a push to the right takes the cart from under it. Two
+# steps later it has fallen.
+
+# %%
+t, n = 17, 20
+place, speed, angle, turning = rollout.observations[t, n].tolist()
+print(f"angle {angle:.3f} rad, turning {turning:.2f} rad/s, action {rollout.actions[t, n]}")
+print(f"log-probability {rollout.log_probs_old[t, n]:.2f}, reward {rollout.rewards[t, n]:.0f}")
+print("terminated in steps 17, 18, 19:", rollout.terminated[t : t + 3, n].tolist())
+
+# %% [markdown]
+# That is all that is known of it: what was seen, what was done, how likely that was, what it earned. The
+# log-probability is written down now, since soon nobody can say any more how likely it was.
+#
 # ## Stage two: score
 #
 # The critic says what it expected in each state, and in each state that a last step reached. GAE
 # compares that with what came. Then time has done its work, and all samples go into one flat heap.
-# In the code, `parts.call` calls the function that fills a slot of the loop; `compute_gae` is in the
-# slot `advantages`.
+# In the code, `parts.call` calls the function that fills a slot; `compute_gae` is in the slot `advantages`.
 
 # %%
 show_source(score)
 
 # %%
-batch = score(rollout, networks, config, Parts())
+batch = score(rollout, networks, config, usual)
 assert torch.allclose(batch.returns, batch.advantages + batch.values_old)
 print(f"a batch of {len(batch)} samples, each with its own advantage and its own target")
 
 # %% [markdown]
-# The target of the critic is the advantage plus what it had expected: what it should have said.
+# For our sample, by hand. Three TD errors are left until the fall, and each later one counts with one more
+# factor γλ = 0.99·0.95.
+
+# %%
+values, next_values = score_values(networks.critic, rollout)
+errors = td_errors(rollout.rewards, values, next_values, rollout.terminated, gamma=0.99)
+weights = (0.99 * 0.95) ** torch.arange(4)
+print("TD errors", [round(error, 2) for error in errors[t : t + 3, n].tolist()])
+by_hand = (weights[:3] * errors[t : t + 3, n]).sum()
+one_more = (weights * errors[t : t + 4, n]).sum()
+
+# %%
+mine = t * config.num_envs + n  # its row in the heap
+claim(
+    "training_loop.advantage",
+    "Its advantage is the sum of the three TD errors up to the fall, each with its weight.",
+    torch.isclose(by_hand, batch.advantages[mine], atol=1e-4),
+    control=(
+        "It is the sum of the four that follow in its copy.",
+        torch.isclose(one_more, batch.advantages[mine], atol=0.1),
+    ),
+)
+
+# %% [markdown]
+# 1 + 0.94 + 0.88, and a little for what the critic said: it is new and expects next to nothing, so all that
+# comes is a pleasant surprise. Was the action good, then? In other samples the pole stood much longer, and
+# they were surprised even more. Before each step of the optimiser, the advantages of a minibatch are
+# normalised to mean 0 and deviation 1. What becomes of ours?
+
+# %%
+predict("training_loop.normalised", None)
+
+# %%
+normalised = usual.normalize(batch.advantages)
+compare("training_loop.normalised", normalised[mine].item())
+
+# %% [markdown]
+# An advantage above 0, and the action is to become rarer: beside the others it was a bad one. While the
+# critic knows nothing, the mean of the batch stands in for it.
+
+# %%
+claim(
+    "training_loop.beside_the_others",
+    "Its advantage is above 2.5, and below −0.9 beside the others.",
+    batch.advantages[mine] > 2.5 and normalised[mine] < -0.9,
+    control=(
+        "Normalising changes the sign of no advantage.",
+        (normalised.sign() == batch.advantages.sign()).all(),
+    ),
+)
+
+# %% [markdown]
+# The target of the critic is the advantage, *before* it is normalised, plus what the critic had expected:
+# what it should have said.
 #
 # From here on these numbers are **frozen**. The networks will move; the advantages, the targets
 # and the old log-probabilities will not.
@@ -151,12 +215,9 @@ print(f"a batch of {len(batch)} samples, each with its own advantage and its own
 # The batch is used for 8 **epochs**. In each, its 2,048 samples are shuffled and dealt into 4
 # **minibatches**, and each minibatch makes one step of the optimiser: 32 steps in all.
 #
-# The loss of the policy is the clipped surrogate, for ratio r and advantage Â:
-#
-# $$-\text{mean}\left(\min\left(r\hat{A},\;\text{clip}(r, 1-\varepsilon, 1+\varepsilon)\,\hat{A}\right)\right)$$
-#
-# It stops paying once a ratio has moved by ε in the direction that the advantage asks for; lesson 04
-# is about this line. Beside it stand half the squared error of the critic, and a bonus for entropy.
+# What is minimised is a sum: the clipped surrogate of lesson 04 with its sign turned, half the squared
+# error of the critic, and a bonus for entropy, which is subtracted. The gradient of both networks together
+# is shortened if it is longer than 0.5.
 #
 # Before each step, look at the ratios. On how many of the 32 minibatches will *all* of them be
 # exactly 1?
@@ -164,10 +225,31 @@ print(f"a batch of {len(batch)} samples, each with its own advantage and its own
 # %%
 predict("training_loop.all_ones", None, unit="of 32")
 
+# %% [markdown]
+# Before you run it, put two functions into slots that do what the usual ones do, and take notes: which rows
+# each minibatch holds, and the ratio of every sample of the batch before every step.
+
+# %%
+dealt, ratios = [], []
+
+
+def noting_minibatches(num_rows, num_minibatches, *, generator):
+    for rows in usual.minibatches(num_rows, num_minibatches, generator=generator):
+        dealt.append(rows)
+        yield rows
+
+
+def noting_step(loss, networks, optimizer, *, max_grad_norm):
+    log_probs, _ = networks.policy.evaluate(batch.observations, batch.actions)
+    ratios.append(importance_ratios(log_probs.detach(), batch.log_probs_old))
+    return usual.gradient_step(loss, networks, optimizer, max_grad_norm=max_grad_norm)
+
+
 # %%
 frozen = batch.advantages.clone(), batch.log_probs_old.clone()
-optimizer = make_optimizer(networks, learning_rate=config.learning_rate)
-stats = update(networks, optimizer, batch, config, parts=Parts(), generator=generator)
+optimizer = usual.optimizer(networks, learning_rate=config.learning_rate)
+notes = Parts(minibatches=noting_minibatches, gradient_step=noting_step)
+stats = update(networks, optimizer, batch, config, parts=notes, generator=generator)
 all_ones = stats.max_ratio_deviation < 1e-5
 compare("training_loop.all_ones", int(all_ones.sum()), unit="of 32")
 
@@ -194,7 +276,7 @@ one_epoch, count = replace(config, num_epochs=1), 0
 for _ in range(8):
     log_probs, _ = networks.policy.evaluate(batch.observations, batch.actions)
     mistaken = replace(batch, log_probs_old=log_probs.detach())
-    seen = update(networks, optimizer, mistaken, one_epoch, parts=Parts(), generator=generator)
+    seen = update(networks, optimizer, mistaken, one_epoch, parts=usual, generator=generator)
     count += int((seen.max_ratio_deviation < 1e-5).sum())
 claim(
     "training_loop.recomputed",
@@ -206,13 +288,14 @@ claim(
 # %% [markdown]
 # This is the first thing to look at in a PPO program of your own: one minibatch of ones, the first,
 # and then never again.
-#
+
+# %% [markdown]
 # ### What the 32 steps did
 #
 # Four numbers are taken before each step. The largest distance of a ratio from 1. An estimate of
-# the **KL divergence** from the old policy to the new one, `kl_k3`: it is 0 while they are the same
-# and grows as they part; its unit is the nat. And two fractions. **Outside**: the share of samples whose ratio left 1 ± 0.2. **Silent**: the
-# share whose gradient is zero, since they went out on the side that their advantage asked for.
+# the KL from the old policy to the new one, `kl_k3`, in nats. And two fractions. **Outside**: the share
+# of samples whose ratio left 1 ± 0.2. **Silent**: the share whose gradient is zero, since they went out
+# on the side that their advantage asked for.
 
 # %%
 show(
@@ -242,28 +325,83 @@ claim(
 )
 
 # %% [markdown]
+# ### The life of our sample
+#
+# The notes tell what became of the one that you follow. In each epoch it has one turn: the minibatch that
+# it was dealt into.
+
+# %%
+turns = torch.tensor([step for step, rows in enumerate(dealt) if (rows == mine).any()])
+path = torch.stack(ratios)[:, mine]  # its ratio before each of the 32 steps
+silent = path[turns] < 0.8  # it is to become rarer, so the lower edge is its end
+show(
+    figures.life(path.numpy(), turns.numpy(), silent.numpy(), num_epochs=8, epsilon=0.2),
+    alt="The ratio of one sample over 32 optimiser steps. It starts at 1, has fallen below 0.9 at its "
+    "first turn, is below 0.8 from the second turn on, falls to about 0.63 and comes back part of the "
+    "way. Circles mark turns at which it pushes, crosses those at which it is silent.",
+)
+
+# %% [markdown]
+# Look at its first turn: the ratio is no longer 1. Other samples, in states much like its own, have pushed
+# the shared weights before it could. From its second turn on it is silent, and its ratio moves all the
+# same, down at first and then up again. It has no say in that.
+
+# %%
+moved = path.diff().abs() > 0.002
+claim(
+    "training_loop.life",
+    "It is silent at most of its eight turns, and its ratio moves at nearly every step.",
+    silent.sum() >= 4 and moved.sum() > 24 and (path[turns[silent]].max() < 0.8),
+    control=("Its ratio moves at its own eight turns only.", moved.sum() <= 8),
+)
+
+# %% [markdown]
+# And the first turn:
+
+# %%
+uses = torch.bincount(torch.cat(dealt), minlength=len(batch))
+claim(
+    "training_loop.first_turn",
+    "Every sample has 8 turns, and at the first of ours its ratio has left 1 by more than 0.05.",
+    (uses == 8).all() and (path[turns[0]] - 1).abs() > 0.05,
+    control=(
+        "At its first turn the ratio of every sample is 1.",
+        torch.isclose(path[turns[0]], torch.tensor(1.0)),
+    ),
+)
+
+# %% [markdown]
+# So a batch is used K times, and yet not each sample pushes K times. Of all 8·2,048 turns, a share is
+# silent, none of them at the start:
+
+# %%
+quiet = stats.fraction_zero_gradient.mean(dim=1)
+claim(
+    "training_loop.turns",
+    "No turn of the first minibatch is silent, and of all turns less than a quarter is.",
+    stats.fraction_zero_gradient[0, 0] == 0 and 0.01 < quiet.mean() < 0.25,
+    control=("In the last epoch most turns are silent.", quiet[-1] > 0.5),
+)
+
+# %% [markdown]
 # ## How often can you squeeze?
 #
-# Data is dear, so use it for 32 epochs. What could go wrong? Try it with three policy losses. In
-# this course a variant is a function, put into one of the loop's slots by `Parts`. Two of these you
-# write yourself: the ratio without the clip, and no ratio at all. The latter is the loss of
-# REINFORCE, log-probability times advantage, as if the data were fresh.
+# Data is dear, so use it for 32 epochs. What could go wrong? Try it with three policy losses: the clipped
+# one, the plain surrogate of lesson 02, and no ratio at all. The last pretends that the policy of the moment
+# drew the batch: then each ratio is 1, and what is left has the gradient of REINFORCE. A variant is a
+# function in a slot.
 
 
 # %%
-def ratio_without_clip(log_probs, log_probs_old, advantages):
-    return -((log_probs - log_probs_old).exp() * advantages).mean()
-
-
 def no_ratio(log_probs, log_probs_old, advantages):
-    return reinforce_loss(log_probs, advantages)
+    return surrogate_loss(log_probs, log_probs.detach(), advantages)
 
 
 # %% [markdown]
 # Each starts from the same networks and the same first rollout. The only difference is the loss.
 
 # %%
-losses = {"clip": Parts(), "ratio, no clip": Parts(policy_loss=ratio_without_clip)}
+losses = {"clip": usual, "ratio, no clip": Parts(policy_loss=surrogate_loss)}
 losses["no ratio"] = Parts(policy_loss=no_ratio)
 drift = {}
 for label, parts in losses.items():
@@ -298,10 +436,45 @@ claim(
 )
 
 # %% [markdown]
+# ## Frozen, or computed anew?
+#
+# The critic has learned during the squeeze. So the advantages that it gave are out of date already. You
+# may have read that they must stay, since computing them anew would need a new rollout. It does not: the
+# facts have not changed, and the critic can be asked again about the same states. Ask it.
+
+# %%
+anew = score(rollout, networks, config, usual)
+show(
+    figures.scored_again(frozen[0].numpy(), anew.advantages.numpy()),
+    alt="Advantages computed after the squeeze over those computed before it. The points lie close to a "
+    "line, nearly all of them below the diagonal.",
+)
+
+# %% [markdown]
+# The critic now expects more, so everything surprises it less. What the policy's loss looks at, the order
+# of the samples, has hardly changed. And the old log-probabilities are facts. They stay.
+
+# %%
+both = torch.stack([frozen[0], anew.advantages])
+claim(
+    "training_loop.scored_again",
+    "Scored again, the rollout gives advantages that are lower on average, and ordered much the same.",
+    both[1].mean() < both[0].mean() - 0.5 and torch.corrcoef(both)[0, 1] > 0.9,
+    control=(
+        "It gives other old log-probabilities, too, so that all ratios start at 1 again.",
+        not torch.equal(anew.log_probs_old, frozen[1]),
+    ),
+)
+
+# %% [markdown]
+# So to score anew before each epoch is a variant, not a mistake, and some programs do it. It costs K
+# passes of the critic instead of one. Do not confuse it with the mistake above: what is renewed
+# there is π_old.
+#
 # ## Stage four: renew
 #
-# The policy that was trained takes over, and the data is thrown away. It has to be: the next
-# rollout is drawn by the new policy, and on it all ratios are 1 again.
+# The policy that was trained takes over, and the data is thrown away, our sample with it. It has to be:
+# the next rollout is drawn by the new policy, and on it all ratios are 1 again.
 
 # %%
 rollout, carry = collect_rollout(envs, networks.policy, carry, num_steps=64, generator=generator)
@@ -325,6 +498,89 @@ claim(
 show_source(iterate)
 
 # %% [markdown]
+# Do you believe it? Then write it once without `train`. `start` makes networks, optimiser, generator and
+# environments from the seed. The function `before_epoch` is there for the variant that scores anew.
+
+
+# %%
+def loop_by_hand(config, before_epoch):
+    state, once = start(config, None, usual), replace(config, num_epochs=1)
+    networks, draw = state.networks, {"generator": state.generator}
+    for iteration in range(config.num_iterations):
+        state.optimizer.param_groups[0]["lr"] = config.learning_rate_at(iteration)
+        rollout, state.carry = collect_rollout(
+            state.envs, networks.policy, state.carry, num_steps=config.num_steps, **draw
+        )
+        batch = score(rollout, networks, config, usual)
+        for _ in range(config.num_epochs):
+            batch = before_epoch(batch, rollout, networks)
+            update(networks, state.optimizer, batch, once, parts=usual, **draw)
+    return networks
+
+
+# %% [markdown]
+# The two ways to treat the advantages:
+
+
+# %%
+def keep_frozen(batch, rollout, networks):
+    return batch
+
+
+def score_anew(batch, rollout, networks):
+    return score(rollout, networks, config, usual)
+
+
+# %% [markdown]
+# Five iterations by hand, five by `train`, and the weights are the same to the last bit:
+
+# %%
+short = replace(config, total_steps=5 * config.batch_size)
+by_train = train(short).networks
+by_hand, other_way = (loop_by_hand(short, way) for way in (keep_frozen, score_anew))
+
+
+def same_weights(some, others):
+    pairs = zip(some.parameters(), others.parameters(), strict=True)
+    return all(torch.equal(one, other) for one, other in pairs)
+
+
+# %%
+claim(
+    "training_loop.by_hand",
+    "Twelve lines by hand leave the same weights as train does, bit for bit.",
+    same_weights(by_hand, by_train),
+    control=("So they do when they score anew.", same_weights(other_way, by_train)),
+)
+
+# %% [markdown]
+# And does the variant learn? 30 iterations each, two seeds. After training, each policy plays 100 whole
+# episodes in which it takes its most likely action, and you count the steps that the pole stands.
+
+# %% tags=["nbval-ignore-output"]
+tests = make_envs("CartPole-v1", num_envs=100)
+held = {}
+for way in (keep_frozen, score_anew):
+    for seed in (1, 3):
+        longer = replace(config, seed=seed, total_steps=30 * config.batch_size)
+        policy = loop_by_hand(longer, way).policy
+        held[way.__name__, seed] = evaluate(policy, tests, seed=100).mean().item()
+
+# %%
+claim(
+    "training_loop.both_learn",
+    "Frozen or scored anew, the policy holds the pole for more than 80 steps on both seeds.",
+    min(held.values()) > 80,
+    control=(
+        "A policy that was never trained does so, too.",
+        evaluate(start(config, None, usual).networks.policy, tests, seed=100).mean() > 80,
+    ),
+)
+
+# %% [markdown]
+# Which of the two is better? Two seeds cannot tell. This course freezes: most programs do, and their
+# settings were tuned with it.
+#
 # ## A run, and how to read it
 #
 # Now let it run, for 100,000 steps, with new networks. The learning rate falls to zero on the way.
@@ -401,7 +657,6 @@ for seed in (2, 3, 4, 5):
 # Training is over; now each policy is tested.
 
 # %% tags=["nbval-ignore-output"]
-tests = make_envs("CartPole-v1", num_envs=100)
 returns = [evaluate(run.networks.policy, tests, seed=100).mean().item() for run in runs]
 compare("training_loop.worst_of_five", min(returns), unit="steps")
 
@@ -418,7 +673,7 @@ show(
 # the most likely one.
 
 # %%
-fresh = make_networks((4,), 2, hidden_sizes=(64, 64), generator=torch.Generator().manual_seed(1))
+fresh = start(config, None, usual).networks
 untrained = evaluate(fresh.policy, tests, seed=100, greedy=False).mean()
 claim(
     "training_loop.solved",
@@ -440,6 +695,61 @@ show(
     alt="Two strips of frames. Before training the pole tips over and the later frames say so; "
     "after training it still stands upright at step 450.",
 )
+
+# %% [markdown]
+# ## The price of a sample
+#
+# K epochs get more out of a rollout, and cost K times the squeeze. Is that a good bargain? It depends on
+# what a sample costs. CartPole's steps are computed in microseconds; a robot's step takes as long as it
+# takes, and a language model's answer costs seconds of a large machine.
+#
+# Look first at where the time goes. A function in the slot `collect` that holds a watch, and three
+# iterations each with K = 1, 4 and 16:
+
+# %%
+spent = []
+
+
+def timed_collect(envs, policy, carry, *, num_steps, generator, out):
+    began = time.process_time()
+    settings = {"num_steps": num_steps, "generator": generator, "out": out}
+    collected = collect_rollout(envs, policy, carry, **settings)
+    spent.append(time.process_time() - began)
+    return collected
+
+
+# %%
+shares = {}
+for num_epochs in (1, 4, 16):
+    spent.clear()
+    few = replace(config, num_epochs=num_epochs, total_steps=3 * config.batch_size)
+    began = time.process_time()
+    train(few, parts=Parts(collect=timed_collect))
+    shares[num_epochs] = sum(spent) / (time.process_time() - began)
+
+# %% [markdown]
+# How many per cent it is depends on your machine. That it falls does not:
+
+# %%
+claim(
+    "training_loop.shares",
+    "Collecting takes most of the time at K = 1 or nearly so, and less than a third at K = 16.",
+    shares[1] > 0.4 and shares[1] > shares[4] > shares[16] and shares[16] < 1 / 3,
+    control=(
+        "Its share is the same at all K, since a rollout is a rollout.",
+        shares[16] > 0.8 * shares[1],
+    ),
+)
+
+# %% [markdown]
+# Suppose each step of the environment had a price c, in time. The time until a task is solved would be
+#
+# $$\text{time}(c) = \text{time for computing} + c\cdot\text{environment steps}$$
+#
+# Few epochs need little computing per step, and many steps. If a step is free, that is a good bargain. The
+# dearer it is, the more epochs are worth their computing, until the policy is as far from its data as
+# the clip lets it go, and further epochs gain nothing. For the large models of lesson 14 collecting is most
+# of the work.
 
 # %% [markdown]
 # ## What breaks it
@@ -476,7 +786,7 @@ def passes(name, parts):
 claim(
     "training_loop.probes",
     "All five probes pass.",
-    all(passes(name, Parts()) for name in PROBES),
+    all(passes(name, usual) for name in PROBES),
     control=(
         "A policy loss that is zero passes them, too.",
         passes("both", Parts(policy_loss=lambda log_probs, *rest: 0 * log_probs.sum())),
@@ -491,12 +801,12 @@ claim(
 
 # %%
 def wrong_sign(log_probs, log_probs_old, advantages, *, clip_epsilon):
-    return -clipped_surrogate_loss(log_probs, log_probs_old, advantages, clip_epsilon=clip_epsilon)
+    return -usual.policy_loss(log_probs, log_probs_old, advantages, clip_epsilon=clip_epsilon)
 
 
 def no_discount(rewards, values, next_values, terminated, truncated, *, gae_lambda):
     flags = terminated, truncated
-    return compute_gae(rewards, values, next_values, *flags, gamma=1.0, gae_lambda=gae_lambda)
+    return usual.advantages(rewards, values, next_values, *flags, gamma=1.0, gae_lambda=gae_lambda)
 
 
 # %%
@@ -510,6 +820,14 @@ for label, parts in mistakes.items():
 # Each mistake fails exactly where the part it breaks is needed for the first time. That is how you
 # find a bug without staring at curves: run the probes in order, and look at the first that fails.
 #
+# ## Exercises
+#
+# [Six exercises](../exercises/08_training_loop.ipynb) wait for you: deal the batch, add up what is
+# minimised, take one step of the optimiser, say when to stop, mend a squeeze whose clip does nothing, and
+# predict the numbers of a run. And then the end of the first half of this course: the functions that you
+# have written since lesson 04 train CartPole together. What is still missing is named, and the package's
+# takes its place.
+#
 # ## Questions
 #
 # Five, and each wrong option says why it is wrong.
@@ -521,13 +839,13 @@ quiz("training_loop.first_minibatch")
 quiz("training_loop.frozen")
 
 # %% [markdown]
-# On the clip, and on using data again:
+# On the clip, and on what a sample costs:
 
 # %%
 quiz("training_loop.two_fractions")
 
 # %%
-quiz("training_loop.no_ratio")
+quiz("training_loop.dear")
 
 # %% [markdown]
 # And on finding a bug:
@@ -536,11 +854,48 @@ quiz("training_loop.no_ratio")
 quiz("training_loop.probe")
 
 # %% [markdown]
+# ## The stair
+#
+# Every part has its stair by now. Here are two of them live, on CartPole and with one seed each: the batch
+# is used eight times without a ratio, and with ratio and clip. The learning rate stays as it is, since a
+# falling one would hide what is missing.
+
+# %% tags=["nbval-ignore-output"]
+constant = replace(config, final_learning_rate=1.0, total_steps=30 * config.batch_size)
+stairs = {"reuse without ratio": Parts(policy_loss=no_ratio), "+ clip": usual}
+live = {name: train(constant, parts=parts, on_iteration=Watch()) for name, parts in stairs.items()}
+
+# %%
+show(
+    figures.two_stairs(
+        {name: (run["env_steps"], run["episode_return"]) for name, run in live.items()}, goal=475
+    ),
+    alt="Training returns of two runs. With the clip the return rises; without a ratio it stays low.",
+)
+
+# %% [markdown]
+# One seed is no proof, so the claim is modest:
+
+# %%
+last = {name: run["episode_return"][-1] for name, run in live.items()}
+claim(
+    "training_loop.two_stairs",
+    "With ratio and clip the last return in training is more than twice that of reuse alone.",
+    last["+ clip"] > 2 * last["reuse without ratio"],
+    control=(
+        "Without a ratio it is nearly as high, since a good action stays a good action.",
+        last["reuse without ratio"] > 0.9 * last["+ clip"],
+    ),
+)
+
+# %% [markdown]
 # ## What you have now
 #
-# - Four stages: collect, score, squeeze, renew. What is scored stays frozen while it is squeezed.
-# - Ratios are 1 on the first minibatch only. The clip takes away the wish to go further; it is no
-#   wall.
+# - Four stages: collect, score, squeeze, renew. What is scored stays frozen while it is squeezed; to score
+#   anew is a variant that needs no new rollout.
+# - Ratios are 1 on the first minibatch only. A sample has one turn per epoch, moves at every step, and
+#   may be silent at most of its turns.
+# - Reuse buys samples with computing. What a sample costs decides how many epochs are worth it.
 # - Every variant, and every mistake, is another function in `Parts`.
 # - A claim about learning needs several seeds; a claim about a program needs a probe.
 #

@@ -2,6 +2,8 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -9,10 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Polygon, Rectangle
 
 from ppo_lessons.figures.style import (
+    BETTER,
     GOAL,
     INK,
     NEW_POLICY,
     OLD_POLICY,
+    SECOND,
+    SHADE,
     WORSE,
     figure,
     label_line,
@@ -101,6 +106,186 @@ def one_squeeze(
             axes.set_xlabel(f"minibatch ({minibatches} per epoch)")
             for border in range(minibatches, epochs * minibatches, minibatches):
                 axes.axvline(border + 0.5, color=INK, linewidth=0.4, alpha=0.35)
+        return picture
+
+
+def life(
+    ratios: np.ndarray, turns: np.ndarray, silent: np.ndarray, *, num_epochs: int, epsilon: float
+) -> Figure:
+    """Draw the life of one sample: its ratio before every step, and what happened at its turns.
+
+    Args:
+        ratios: before each optimiser step, [steps].
+        turns: the steps at which the sample was in the minibatch, [K].
+        silent: whether its gradient was zero then, [K].
+        num_epochs: K.
+        epsilon: ε.
+
+    Returns:
+        One panel over the optimiser steps.
+    """
+    steps = np.arange(1, len(ratios) + 1)
+    per_epoch = len(ratios) // num_epochs
+    with style():
+        picture = figure(9, 3.4)
+        axes = picture.subplots()
+        axes.axhspan(1 - epsilon, 1 + epsilon, color=SHADE, zorder=0)
+        axes.plot(steps, ratios, color=OLD_POLICY, linewidth=1.2, zorder=1)
+        looks = ((~silent, "o", NEW_POLICY, "its turn, it pushes"),)
+        looks += ((silent, "X", WORSE, "its turn, it is silent"),)
+        for chosen, marker, color, label in looks:
+            at = turns[chosen]
+            axes.plot(at + 1, ratios[at], marker, color=color, markersize=8, label=label, zorder=2)
+        for border in range(per_epoch, len(ratios), per_epoch):
+            axes.axvline(border + 0.5, color=INK, linewidth=0.4, alpha=0.35)
+        low, high = min(ratios.min(), 1 - epsilon) - 0.06, max(ratios.max(), 1 + epsilon) + 0.06
+        axes.set_ylim(low, high)
+        axes.annotate(
+            f"1 ± {epsilon:g}", (1, 1 + epsilon), xycoords=("axes fraction", "data"),
+            xytext=(-4, -4), textcoords="offset points", ha="right", va="top", fontsize=9,
+        )  # fmt: skip
+        axes.legend(loc="upper center", ncols=2, fontsize=9)
+        axes.set(
+            title="It moves at every step, though it has one turn in four",
+            xlabel=f"step of the optimiser ({per_epoch} per epoch)",
+            ylabel="ratio of this sample",
+        )
+        return picture
+
+
+def scored_again(frozen: np.ndarray, anew: np.ndarray) -> Figure:
+    """Draw advantages before a squeeze against those that the critic gives after it.
+
+    Args:
+        frozen: Â of each sample, computed once, [B] (discounted reward).
+        anew: Â of the same samples after the critic has learned, [B] (discounted reward).
+
+    Returns:
+        One panel.
+    """
+    with style():
+        picture = figure(5.2, 4)
+        axes = picture.subplots()
+        low = min(frozen.min(), anew.min())
+        high = max(frozen.max(), anew.max())
+        axes.plot([low, high], [low, high], color=INK, linewidth=0.8, linestyle="--")
+        axes.annotate(
+            "the same", (low, low), xytext=(6, 22), textcoords="offset points", fontsize=9
+        )
+        axes.plot(frozen, anew, ".", color=NEW_POLICY, markersize=3, alpha=0.35)
+        axes.set(
+            title="Alike, and lower nearly everywhere",
+            xlabel="advantage, frozen (discounted reward)",
+            ylabel="advantage, computed anew (discounted reward)",
+        )
+        return picture
+
+
+def price(study: Mapping[str, Any], prices: np.ndarray) -> Figure:
+    """Draw what K epochs cost in samples, in time, and in both at a price of a step.
+
+    Args:
+        study: `recorded("price")`; a seed that was never solved counts with the steps it used.
+        prices: of an environment step, above 0, rising (ms).
+
+    Returns:
+        Three panels: steps until solved and CPU seconds until solved for each K, and for each
+        price the time in all, the shortest one marked.
+    """
+    epochs, steps, seconds, collect = price_table(study)
+    places = np.arange(len(epochs))
+    with style():
+        picture = figure(9, 3.5)
+        left, middle, right = picture.subplots(1, 3, width_ratios=[1, 1, 1.25])
+        for place, number in zip(places, epochs, strict=True):
+            runs = study["runs"][str(number)]
+            known = np.array([run["env_steps"] or study["most_steps"] for run in runs])
+            spread = place + np.linspace(-0.2, 0.2, len(known))
+            left.plot(spread, known / 1e3, "o", color=OLD_POLICY, markersize=3.5, alpha=0.8)
+        left.hlines(steps / 1e3, places - 0.32, places + 0.32, color=NEW_POLICY, linewidth=3)
+        left.set(title="Fewer samples", ylabel="thousand environment steps", ylim=(0, None))
+        middle.bar(places, collect, 0.62, color=OLD_POLICY, label="collect")
+        middle.bar(
+            places, seconds - collect, 0.62, bottom=collect, color="white", edgecolor=NEW_POLICY,
+            hatch="///", label="score and squeeze",
+        )  # fmt: skip
+        middle.set(title="More work", ylabel="CPU seconds until solved")
+        middle.set_ylim(0, 1.3 * seconds.max())
+        middle.legend(fontsize=8, loc="upper left")
+        for axes in (left, middle):
+            axes.set_xticks(places, [str(number) for number in epochs])
+            axes.set_xlabel("epochs per rollout, K")
+        _totals(right, epochs, seconds[:, None] + steps[:, None] * prices / 1e3, prices)
+        return picture
+
+
+def price_table(study: Mapping[str, Any]) -> tuple[list[int], np.ndarray, np.ndarray, np.ndarray]:
+    """Take the medians over the seeds of the study of prices.
+
+    Args:
+        study: `recorded("price")`.
+
+    Returns:
+        For each K: K, environment steps, CPU seconds in all, CPU seconds of the collect stage.
+    """
+    rows = []
+    for number, runs in study["runs"].items():
+        steps = [run["env_steps"] or study["most_steps"] for run in runs]
+        times = [[run[name] for run in runs] for name in ("cpu_seconds", "collect_seconds")]
+        rows.append((int(number), *(float(np.median(each)) for each in (steps, *times))))
+    table = np.array(rows)
+    return [int(number) for number in table[:, 0]], table[:, 1], table[:, 2], table[:, 3]
+
+
+def _totals(axes: Axes, epochs: Sequence[int], totals: np.ndarray, prices: np.ndarray) -> None:
+    """Draw time in all over the price, relative to the shortest; a strip names the winner."""
+    best = totals.min(axis=0)
+    winner = totals.argmin(axis=0)
+    looks = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)))
+    colors = (OLD_POLICY, SECOND, BETTER, WORSE, NEW_POLICY)
+    for row, dash, color in zip(totals, looks, colors, strict=False):
+        axes.plot(prices, row / best, color=color, linestyle=dash)
+    top, place = 1.05 * (totals / best).max(), 0.0
+    for row in np.argsort(totals[:, -1]):  # from below, so that close labels move apart
+        place = max(totals[row, -1] / best[-1], place + 0.045 * top)
+        label_line(axes, prices[-1], place, f"K = {epochs[row]}", colors[row])
+    starts = [0, *(np.flatnonzero(np.diff(winner)) + 1), len(prices)]
+    for begin, end in pairwise(starts):
+        middle = math.sqrt(prices[begin] * prices[end - 1])
+        axes.text(middle, 0.9, f"K = {epochs[winner[begin]]}", ha="center", fontsize=8)
+        if begin:
+            axes.axvline(float(prices[begin]), color=INK, linewidth=0.5, linestyle=":")
+    axes.set(
+        title="The best K moves", xscale="log", xlabel="price of a step (ms)",
+        ylabel="time, relative to the best K",
+    )  # fmt: skip
+    axes.set_ylim(0.8, top)
+
+
+def two_stairs(runs: Mapping[str, tuple[Series, Series]], *, goal: float) -> Figure:
+    """Draw the training returns of a few stairs, one line each.
+
+    Args:
+        runs: environment steps and episode returns by the name of the stair.
+        goal: the return that counts as solved (reward).
+
+    Returns:
+        One panel.
+    """
+    looks = ((WORSE, "--"), (NEW_POLICY, "-"))
+    with style():
+        picture = figure(7, 3)
+        axes = picture.subplots()
+        for (name, (steps, returns)), (color, dash) in zip(runs.items(), looks, strict=False):
+            axes.plot(_gaps(steps), _gaps(returns), color=color, linestyle=dash)
+            label_line(axes, steps[-1] or 0, returns[-1] or 0, name, color)
+        axes.axhline(goal, color=GOAL, linestyle="--", linewidth=1)
+        axes.set(
+            title="Two stairs, one seed each, live",
+            xlabel="environment steps",
+            ylabel="mean return of 100 episodes (reward)",
+            ylim=(0, 530),
+        )
         return picture
 
 

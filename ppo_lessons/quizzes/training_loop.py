@@ -13,27 +13,6 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="training_loop.review_clip",
-        question="ε is 0.2, the advantage is positive and the ratio is 1.5. What does the clip do?",
-        options={
-            "a": (
-                "It pulls the ratio back to 1.2",
-                "Nothing is pulled: the objective is flat there, and a flat place has no slope.",
-                False,
-            ),
-            "b": (
-                "It stops paying for more: this sample's gradient is zero",
-                "The minimum takes the clipped term, which is a constant.",
-                True,
-            ),
-            "c": (
-                "It forbids ratios above 1.2",
-                "Other samples, or momentum, may carry the ratio further at any time.",
-                False,
-            ),
-        },
-    ),
-    Quiz(
         id="training_loop.review_lambda",
         question="In GAE, λ = 0 makes the advantage of a step",
         options={
@@ -48,6 +27,30 @@ QUIZZES = (
                 True,
             ),
             "c": ("zero", "It is δ, which is zero only where the critic is exactly right.", False),
+        },
+    ),
+    Quiz(
+        id="training_loop.review_ends",
+        question="CartPole stops at 500 steps, and the pole still stands. For that last step GAE",
+        options={
+            "a": (
+                "counts 0 for what follows, and cuts the sum",
+                "That is a step that terminated. Here only the watching ends: the next state has "
+                "a value.",
+                False,
+            ),
+            "b": (
+                "counts V of the state that was reached, and cuts the sum",
+                "Truncated: the future exists, so it is bootstrapped; the next row is another "
+                "episode, so the sum ends.",
+                True,
+            ),
+            "c": (
+                "counts V of the next row, and lets the sum go on",
+                "The next row is the start of another episode. What happens there says nothing "
+                "about this one.",
+                False,
+            ),
         },
     ),
     Quiz(
@@ -83,8 +86,8 @@ QUIZZES = (
             ),
             "b": (
                 "The advantages too, since the critic learns",
-                "They were computed once, before the first epoch. Computing them anew each epoch "
-                "needs no new rollout and is a variant of its own, but not this loop.",
+                "Here they are computed once, before the first epoch. To score anew before each "
+                "epoch needs no new rollout, and is a variant.",
                 False,
             ),
             "c": (
@@ -118,24 +121,25 @@ QUIZZES = (
         },
     ),
     Quiz(
-        id="training_loop.no_ratio",
-        question="You use a batch for 32 epochs with REINFORCE's loss and no ratio. What happens?",
+        id="training_loop.dear",
+        question="Your environment becomes a hundred times slower. How many epochs per rollout?",
         options={
             "a": (
-                "Nothing special: the advantages stay right",
-                "They were right for the policy that drew the actions. Each epoch pushes the same "
-                "actions again, however likely they have become.",
+                "Fewer, since everything takes longer now",
+                "The squeeze takes as long as before. Beside the dear samples it costs next to "
+                "nothing, so it pays to squeeze more.",
                 False,
             ),
             "b": (
-                "The policy runs away from its data, since no step ever asks for less",
-                "The slope in log π is the same at every probability, so the loss always pays for "
-                "more. With the clip it is zero once the ratio has moved by ε.",
+                "More, as long as each further epoch still saves samples",
+                "The time is computing plus price times steps. When the second part is most of it, "
+                "what saves steps wins; where the policy has drifted too far, nothing is saved.",
                 True,
             ),
             "c": (
-                "The loss rises, so you would see it",
-                "The loss falls happily. It is kl_k3 that tells.",
+                "As many as before: K is a matter of learning, not of time",
+                "How much a sample teaches does not change. What it costs does, and the best K is "
+                "a bargain between the two.",
                 False,
             ),
         },
