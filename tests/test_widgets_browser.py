@@ -1,20 +1,12 @@
 """Every widget keeps these promises in a browser, from one file and without a network.
 
 A widget joins by its line in `ppo_lessons/widgets/registry.py`. What only one widget claims stands
-in `test_widget_<name>.py`. Its author looks at the pictures:
-
-    PPO_LESSONS_PICTURES=/tmp/pictures python -m pytest tests/test_widgets_browser.py -k picture
+in `test_widget_<name>.py`, and how all of them look in `test_widgets_looks.py`.
 """
-
-import os
-from pathlib import Path
 
 import pytest
 from browsing import (
-    CONTRAST,
     INTERACTIVE,
-    LOOKS,
-    OVERLAPS,
     TEACHING,
     disagreements,
     plain_traits,
@@ -24,7 +16,6 @@ from browsing import (
 from ppo_lessons.widgets import ClipRegion, LiveDashboard, Predict, Quiz, find_widget
 from ppo_lessons.widgets.registry import HOME
 
-PICTURES = os.environ.get("PPO_LESSONS_PICTURES")
 QUIZ = "training_loop.review_ratio"
 MAKERS = {name: find_widget(name) for name in TEACHING} | {
     "quiz": lambda: Quiz(QUIZ),
@@ -333,54 +324,3 @@ def test_ids_are_not_repeated_and_labels_hold_their_input(visit, widget):
         ids = seen.page.eval_on_selector_all("[id]", "nodes => nodes.map(node => node.id)")
         assert len(ids) == len(set(ids))
         assert seen.page.locator("label:not(:has(input, select))").count() == 0
-
-
-# --- looks -----------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("look", LOOKS)
-def test_in_every_picture_no_label_is_cut_or_covered(visit, tmp_path, made, look):
-    folder = Path(PICTURES or tmp_path)
-    folder.mkdir(exist_ok=True)
-    with visit(made(), **LOOKS[look]) as seen:
-        if look == "large":
-            seen.button("Large text").click()
-            seen.page.mouse.move(0, 0)
-        if look == "grey":
-            seen.page.add_style_tag(content="html { filter: grayscale(1); }")
-        for state in made.STATES:
-            seen.open(state)
-            assert seen.page.evaluate(OVERLAPS) == [], state
-            name = f"{made.NAME}_{state}_{look}.png"
-            seen.page.screenshot(path=folder / name, full_page=True)
-
-
-@pytest.mark.parametrize("size", [(1280, 720), (1600, 900)])
-def test_large_text_fits_a_projector_and_leaves_room_for_the_plot(visit, made, size):
-    width, height = size
-    with visit(made(), viewport={"width": width, "height": height}) as seen:
-        for state in made.STATES:
-            seen.open(f"{state}?large")
-            assert seen.page.evaluate("document.documentElement.scrollHeight") <= height, state
-            panels = seen.page.locator(".ppo-panels").bounding_box()
-            assert panels["height"] > 0.5 * height, state
-
-
-@pytest.mark.parametrize("look", ["light", "dark"])
-def test_words_and_curves_stand_out_from_the_paper(visit, made, look):
-    with visit(made(), **LOOKS[look]) as seen:
-        for state in made.STATES:
-            seen.open(state)
-            assert seen.page.evaluate(CONTRAST) == []  # 4.5 for words, 3 for curves (WCAG AA)
-
-
-def test_the_theme_of_the_notebook_comes_first(visit, made):
-    with visit(made()) as seen:
-        seen.page.evaluate(
-            "document.body.classList.remove('ppo-page');"
-            "document.body.dataset.jpThemeLight = 'false';"
-            "document.body.style.setProperty('--jp-layout-color0', 'rgb(17, 17, 17)')"
-        )
-        style = "getComputedStyle(document.querySelector('.ppo'))"
-        assert seen.page.evaluate(f"{style}.backgroundColor") == "rgb(17, 17, 17)"
-        assert seen.page.evaluate(f"{style}.colorScheme") == "dark"
