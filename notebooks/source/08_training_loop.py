@@ -438,8 +438,8 @@ claim(
 # %% [markdown]
 # ## Frozen, or computed anew?
 #
-# The critic has learned during the squeeze. So the advantages that it gave are out of date already. You
-# may have read that they must stay, since computing them anew would need a new rollout. It does not: the
+# The critic has learned meanwhile (for twice eight epochs, with those of the mistake). So the advantages that
+# it gave are out of date already. You may have read that they must stay, since computing them anew would need a new rollout. It does not: the
 # facts have not changed, and the critic can be asked again about the same states. Ask it.
 
 # %%

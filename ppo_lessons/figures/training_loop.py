@@ -170,7 +170,7 @@ def scored_again(frozen: np.ndarray, anew: np.ndarray) -> Figure:
         high = max(frozen.max(), anew.max())
         axes.plot([low, high], [low, high], color=INK, linewidth=0.8, linestyle="--")
         axes.annotate(
-            "the same", (low, low), xytext=(6, 22), textcoords="offset points", fontsize=9
+            "the same", (low, low), xytext=(30, 4), textcoords="offset points", fontsize=9
         )
         axes.plot(frozen, anew, ".", color=NEW_POLICY, markersize=3, alpha=0.35)
         axes.set(
