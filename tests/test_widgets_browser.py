@@ -31,6 +31,16 @@ def made(request):
     return find_widget(request.param)
 
 
+# What the shared shell does it does for all of them: one is tried each time, the others in full.
+IN_FULL = [pytest.param(name, marks=pytest.mark.full) for name in TEACHING if name != "clip_region"]
+
+
+@pytest.fixture(params=["clip_region", *IN_FULL])
+def shell_of(request):
+    """The class of a widget, for promises that its shell keeps."""
+    return find_widget(request.param)
+
+
 @pytest.fixture(params=HOME.values())
 def widget(request):
     shown = MAKERS[request.param]()
@@ -53,8 +63,8 @@ def test_page_and_python_compute_and_say_the_same_in_named_states(browser, made)
     assert disagreements(browser, [made.at(name) for name in revealed_states(made)]) == []
 
 
-def test_a_page_that_computes_something_else_is_found(browser, made):
-    widgets = random_widgets(made.NAME, 3)
+def test_a_page_that_computes_something_else_is_found(browser, shell_of):
+    widgets = random_widgets(shell_of.NAME, 3)
     wrong = "return [compute ? compute(traits)"
     assert wrong not in widgets[0]._esm
     script = widgets[0]._esm.replace(
@@ -158,11 +168,11 @@ def test_what_is_revealed_is_not_in_the_page_before(visit, made):
         assert said not in before
 
 
-def test_the_next_state_keeps_what_stands_in_the_box(visit, made):
-    with visit(made()) as seen:
+def test_the_next_state_keeps_what_stands_in_the_box(visit, shell_of):
+    with visit(shell_of()) as seen:
         fill_guess(seen)
         seen.page.keyboard.press("PageDown")
-        seen.wait_for_address(revealed_states(made)[0])
+        seen.wait_for_address(revealed_states(shell_of)[0])
         assert seen.page.locator(".ppo-guess").last.is_visible()
         hidden_again = seen.page.locator(".ppo-guess").first.is_hidden()
         assert hidden_again
@@ -178,9 +188,9 @@ def test_each_state_opens_by_its_name_and_says_what_python_says(visit, made):
             assert seen.status() == repr(made.at(name))
 
 
-def test_a_clicker_steps_through_the_states(visit, made):
-    with visit(made()) as seen:
-        names = list(made.STATES)
+def test_a_clicker_steps_through_the_states(visit, shell_of):
+    with visit(shell_of()) as seen:
+        names = list(shell_of.STATES)
         for name in names[1:]:
             seen.page.keyboard.press("PageDown")
             seen.wait_for_address(name)
@@ -191,15 +201,15 @@ def test_a_clicker_steps_through_the_states(visit, made):
 
 
 @pytest.mark.parametrize("wrong", ["nothing", "%E0%A4%A", "?"])
-def test_an_unknown_address_becomes_that_of_what_is_shown(visit, made, wrong):
-    with visit(made(), state=wrong) as seen:
-        seen.wait_for_address(next(iter(made.STATES)))
+def test_an_unknown_address_becomes_that_of_what_is_shown(visit, shell_of, wrong):
+    with visit(shell_of(), state=wrong) as seen:
+        seen.wait_for_address(next(iter(shell_of.STATES)))
 
 
-def test_large_text_stays_in_the_address(visit, made):
-    name, following = revealed_states(made)[:2]
-    with visit(made(), state=f"{name}?large") as seen:
-        assert seen.status() == repr(made.at(name))
+def test_large_text_stays_in_the_address(visit, shell_of):
+    name, following = revealed_states(shell_of)[:2]
+    with visit(shell_of(), state=f"{name}?large") as seen:
+        assert seen.status() == repr(shell_of.at(name))
         assert seen.page.locator(".ppo-large").count() == 1
         seen.page.keyboard.press("PageDown")
         seen.wait_for_address(f"{following}?large")
@@ -209,14 +219,14 @@ def test_large_text_stays_in_the_address(visit, made):
         seen.wait_for_address(following)
 
 
-def test_full_screen_fills_the_projector_and_comes_back(visit, made):
-    with visit(made(), viewport={"width": 1600, "height": 900}) as seen:
+def test_full_screen_fills_the_projector_and_comes_back(visit, shell_of):
+    with visit(shell_of(), viewport={"width": 1600, "height": 900}) as seen:
         seen.button("Full screen").click()
         seen.page.locator(".ppo.ppo-full").wait_for()
         width = seen.page.locator(".ppo-panels").bounding_box()["width"]
         assert width > 1500
         seen.page.keyboard.press("PageDown")
-        assert seen.page.get_by_text(f"2 of {len(made.STATES)}").is_visible()
+        assert seen.page.get_by_text(f"2 of {len(shell_of.STATES)}").is_visible()
         seen.button("Leave full screen").click()
         seen.page.locator(".ppo:not(.ppo-full)").wait_for()
 
@@ -263,9 +273,9 @@ def test_the_arrows_move_each_handle_and_each_slider(visit, made):
         assert seen.page.locator(".ppo-where").get_attribute("data-state") == drag.state
 
 
-def test_escape_leaves(visit, made):
-    with visit(made(), state=made.DRAGS[0].state) as seen:
-        seen.page.locator(made.DRAGS[0].handle).first.focus()
+def test_escape_leaves(visit, shell_of):
+    with visit(shell_of(), state=shell_of.DRAGS[0].state) as seen:
+        seen.page.locator(shell_of.DRAGS[0].handle).first.focus()
         assert not seen.page.evaluate("document.activeElement === document.body")
         seen.page.keyboard.press("Escape")
         assert seen.page.evaluate("document.activeElement === document.body")
@@ -279,15 +289,15 @@ KEYS = {
 }
 
 
-def test_only_what_the_widget_uses_is_kept_from_the_notebook(visit, made):
-    with visit(made(), state=made.DRAGS[0].state) as seen:
+def test_only_what_the_widget_uses_is_kept_from_the_notebook(visit, shell_of):
+    with visit(shell_of(), state=shell_of.DRAGS[0].state) as seen:
         seen.page.evaluate(
             "window.heard = []; document.body.addEventListener('keydown', (event) => {"
             " window.heard.push(event.key); if (event.ctrlKey) event.preventDefault(); })"
         )
         for key, passes in KEYS.items():
             seen.page.evaluate("window.heard = []")
-            seen.page.locator(made.DRAGS[0].handle).first.focus()
+            seen.page.locator(shell_of.DRAGS[0].handle).first.focus()
             seen.page.keyboard.press(key)
             last = key.rpartition("+")[2]
             assert (last in seen.page.evaluate("window.heard")) == passes, key

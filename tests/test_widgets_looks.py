@@ -61,8 +61,8 @@ def test_words_and_curves_stand_out_from_the_paper(visit, made, look):
             assert seen.page.evaluate(CONTRAST) == []  # 4.5 for words, 3 for curves (WCAG AA)
 
 
-def test_the_theme_of_the_notebook_comes_first(visit, made):
-    with visit(made()) as seen:
+def test_the_theme_of_the_notebook_comes_first(visit):
+    with visit(find_widget("clip_region")()) as seen:
         seen.page.evaluate(
             "document.body.classList.remove('ppo-page');"
             "document.body.dataset.jpThemeLight = 'false';"

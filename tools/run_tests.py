@@ -50,6 +50,7 @@ STAGES = (
         "tests",
         "pytest tests -m 'not full and not parity' -n 2 --dist loadfile -q",
         needs="tests",
+        minutes=20,
     ),
     Stage(
         "annotations",  # the same tests once more, with every annotated shape enforced
