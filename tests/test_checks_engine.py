@@ -657,7 +657,7 @@ def test_the_command_finds_the_copy_in_the_store(store, capfd):
     ("word", "complaint"),
     [
         ("99", "no lesson"),
-        ("08", "has no checks yet"),
+        ("00", "has no checks yet"),
         ("04", "there is no exercises/04_clip.ipynb"),
         ("gone.ipynb", "there is no file"),
         ("half.ipynb", "cannot be read"),
