@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from benchmarks.record import RECORDED, write_result
+from ppo_lessons.importance import surrogate_loss
 from ppo_lessons.training_loop import Parts, PPOConfig, TrainState, train
 
 ANGLES = [round(0.04 * step, 2) for step in range(-5, 6)]  # rad; an episode ends at 0.21
@@ -27,20 +28,11 @@ METRICS = (
 CONFIG = PPOConfig()
 
 
-def ratio_without_clip(
-    log_probs: Float[Tensor, " M"],
-    log_probs_old: Float[Tensor, " M"],
-    advantages: Float[Tensor, " M"],
-) -> Float[Tensor, ""]:
-    """Minus the mean of ratio times advantage, however far the ratio is from 1."""
-    return -((log_probs - log_probs_old).exp() * advantages).mean()
-
-
 # name -> settings and parts
 RUNS = {
     "seed_1": (CONFIG, Parts()),
     "seed_2": (replace(CONFIG, seed=2), Parts()),
-    "no_clip": (CONFIG, Parts(policy_loss=ratio_without_clip)),
+    "no_clip": (CONFIG, Parts(policy_loss=surrogate_loss)),
     "large_rate": (replace(CONFIG, learning_rate=0.05), Parts()),
 }
 

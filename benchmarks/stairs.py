@@ -23,7 +23,7 @@ from torch import Generator, Tensor
 
 from benchmarks.record import RECORDED, RESULTS, write_result
 from ppo_lessons.envs import Envs, make_envs
-from ppo_lessons.importance import importance_ratios
+from ppo_lessons.importance import surrogate_loss
 from ppo_lessons.networks import Policy
 from ppo_lessons.reinforce import reinforce_loss, rewards_to_go
 from ppo_lessons.rollout import collect_rollout, start_carry
@@ -43,11 +43,6 @@ TUNING_SEEDS = range(101, 103)
 def no_ratio(log_probs: Tensor, log_probs_old: Tensor, advantages: Tensor) -> Tensor:
     """Use the batch again as if the policy had not moved."""
     return reinforce_loss(log_probs, advantages)
-
-
-def ratio_without_clip(log_probs: Tensor, log_probs_old: Tensor, advantages: Tensor) -> Tensor:
-    """Correct for the move, and let it go on."""
-    return -(importance_ratios(log_probs, log_probs_old) * advantages).mean()
 
 
 def collect_whole_episodes(
@@ -128,7 +123,7 @@ WHOLE: dict[str, Stair] = {
     ),
     "+ GAE": Stair(Parts(policy_loss=masked_reinforce), **FRESH, **ROLLOUTS),
     "+ reuse without ratio": Stair(Parts(policy_loss=no_ratio), **REUSE, **ROLLOUTS),
-    "+ ratio": Stair(Parts(policy_loss=ratio_without_clip), **REUSE, **ROLLOUTS),
+    "+ ratio": Stair(Parts(policy_loss=surrogate_loss), **REUSE, **ROLLOUTS),
     "+ clip": Stair(Parts(), **REUSE, **ROLLOUTS),
 }  # fmt: skip
 STAIRS = {name.removeprefix("+ "): WHOLE[name].parts for name in list(WHOLE)[3:]}

@@ -15,6 +15,7 @@ from ppo_lessons.checks.exercises import (
     Case,
     FunctionExercise,
     NumbersExercise,
+    draw,
 )
 
 DRAWS, SCORES, ROWS = "how often it is drawn", "how hard it pushes", "several questions"
@@ -23,13 +24,6 @@ MOVED, ACTIONS, WEIGHTS = "which way it moved", "actions", "weights"
 
 
 # --- numbers that are drawn ----------------------------------------------------------------
-
-
-def draw(random: Random, *shape: int, low: float = -2.0, high: float = 2.0) -> Any:
-    """Draw nested lists of numbers with two digits."""
-    if not shape:
-        return round(random.uniform(low, high), 2)
-    return [draw(random, *shape[1:], low=low, high=high) for _ in range(shape[0])]
 
 
 def draw_chances(random: Random, count: int) -> list[float]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from html import escape
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -93,6 +94,13 @@ def to_tensor(
         only = torch.bool
     made = torch.tensor(value, dtype=only or dtype, device="cpu")
     return made.requires_grad_(gradient and made.is_floating_point())
+
+
+def draw(random: Random, *shape: int, low: float = -2.0, high: float = 2.0) -> Any:
+    """Draw nested lists of numbers with two digits."""
+    if not shape:
+        return round(random.uniform(low, high), 2)
+    return [draw(random, *shape[1:], low=low, high=high) for _ in range(shape[0])]
 
 
 @dataclass(frozen=True, kw_only=True)

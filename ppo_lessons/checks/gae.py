@@ -14,6 +14,7 @@ from ppo_lessons.checks.exercises import (
     Case,
     FunctionExercise,
     NumbersExercise,
+    draw,
 )
 
 ENDS, DISCOUNT, LAMBDA = "ends of episodes", "discount", "the two ends of λ"
@@ -21,13 +22,6 @@ SCALE, MASKS, TARGETS = "scale", "rows that do not count", "targets"
 
 
 # --- numbers that are drawn ----------------------------------------------------------------
-
-
-def draw(random: Random, *shape: int, low: float = -2.0, high: float = 2.0) -> Any:
-    """Draw nested lists of numbers with two digits."""
-    if not shape:
-        return round(random.uniform(low, high), 2)
-    return [draw(random, *shape[1:], low=low, high=high) for _ in range(shape[0])]
 
 
 def draw_flags(random: Random, num_steps: int, num_envs: int, *, often: float) -> list[list[bool]]:

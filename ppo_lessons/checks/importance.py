@@ -15,6 +15,7 @@ from ppo_lessons.checks.exercises import (
     Case,
     FunctionExercise,
     NumbersExercise,
+    draw,
 )
 
 MOVED, RARE, SPREAD = "which way it moved", "rare actions", "spread"
@@ -22,13 +23,6 @@ ESTIMATORS, STEPS, ENDS = "estimators", "several steps", "ends of episodes"
 
 
 # --- numbers that are drawn ----------------------------------------------------------------
-
-
-def draw(random: Random, *shape: int, low: float = -2.0, high: float = 2.0) -> Any:
-    """Draw nested lists of numbers with two digits."""
-    if not shape:
-        return round(random.uniform(low, high), 2)
-    return [draw(random, *shape[1:], low=low, high=high) for _ in range(shape[0])]
 
 
 def logs(probabilities: Any) -> Any:

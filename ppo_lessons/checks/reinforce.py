@@ -15,6 +15,7 @@ from ppo_lessons.checks.exercises import (
     Case,
     FunctionExercise,
     NumbersExercise,
+    draw,
 )
 
 ACTIONS, ENDS, WEIGHTS = "which action", "ends of episodes", "weights"
@@ -22,13 +23,6 @@ DISCOUNT, MASKS = "discount", "rows that are no steps"
 
 
 # --- numbers that are drawn ----------------------------------------------------------------
-
-
-def draw(random: Random, *shape: int, low: float = -2.0, high: float = 2.0) -> Any:
-    """Draw nested lists of numbers with two digits."""
-    if not shape:
-        return round(random.uniform(low, high), 2)
-    return [draw(random, *shape[1:], low=low, high=high) for _ in range(shape[0])]
 
 
 def draw_integers(random: Random, *shape: int, below: int) -> Any:

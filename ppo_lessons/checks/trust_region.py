@@ -17,6 +17,7 @@ from ppo_lessons.checks.exercises import (
     FunctionExercise,
     Made,
     NumbersExercise,
+    draw,
 )
 
 DIRECTION, ZEROS, STATES = "which policy stands first", "probabilities of 0", "several states"
@@ -28,13 +29,6 @@ ACTIONS, VISITS = "actions", "visits"
 
 
 # --- numbers that are drawn ----------------------------------------------------------------
-
-
-def draw(random: Random, *shape: int, low: float = -2.0, high: float = 2.0) -> Any:
-    """Draw nested lists of numbers with two digits."""
-    if not shape:
-        return round(random.uniform(low, high), 2)
-    return [draw(random, *shape[1:], low=low, high=high) for _ in range(shape[0])]
 
 
 def draw_policy(random: Random, num_states: int, num_actions: int) -> list[list[float]]:
