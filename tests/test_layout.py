@@ -49,6 +49,8 @@ COMES_ALONG = {
     "packaging": "matplotlib and ipykernel need it",
     "anywidget": "the extra `course` brings it; without, importing widgets says what to install",
     "traitlets": "anywidget needs it",
+    "jupytext": "the extra `test` brings it; building and baking assignments need it",
+    "nbformat": "the extra `test` brings it; building and baking assignments need it",
     "msvcrt": "standard library on Windows",
     "fcntl": "standard library elsewhere",
 }

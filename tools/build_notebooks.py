@@ -24,27 +24,27 @@ import re
 import sys
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-import jupytext
 import nbformat
 from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+from ppo_lessons.grading.sources import (
+    KERNELSPEC,
+    LANGUAGE_INFO,
+    BuildError,
+    assign_ids,
+    read_cells,
+    split_solution,
+)
+
 ROOT = Path(__file__).resolve().parent.parent
-KERNELSPEC = {"display_name": "Python 3", "language": "python", "name": "python3"}
-LANGUAGE_INFO = {
-    "file_extension": ".py",
-    "mimetype": "text/x-python",
-    "name": "python",
-    "pygments_lexer": "ipython3",
-}
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 NAME_PATTERN = re.compile(r"(?P<number>\d\d)_(?P<name>[a-z][a-z0-9_]*)")
 ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,}")
@@ -59,10 +59,6 @@ PER_LESSON = frozenset({"figures", "checks", "widgets", "quizzes"})
 LESSON_TABLE_NAMES = frozenset(
     {"LESSONS", "ROUTES", "Lesson", "Route", "find_lesson", "lesson_table", "route_table"}
 )
-
-
-class BuildError(Exception):
-    """A source that cannot become a notebook, with what to do about it."""
 
 
 @dataclass(frozen=True)
@@ -175,15 +171,11 @@ def compose(target: Target, root: Path) -> NotebookNode:
     Raises:
         BuildError: if the source breaks a rule of the builder.
     """
-    text = (root / target.source).read_text(encoding="utf-8")
-    read = jupytext.reads(text, fmt="py:percent")
-    cells = [_clean_cell(cell) for cell in read.cells if cell.source.strip()]
-    if not cells or cells[0].cell_type != "markdown":
-        raise BuildError(f"{target.source}: the first cell must be markdown with the title")
+    cells = read_cells((root / target.source).read_text(encoding="utf-8"), name=target.source)
     cells[0].source = f"<!-- built from {target.source}: edit that file -->\n{cells[0].source}"
     if target.kind != "lesson":
         _apply_solutions(cells, target)
-    _assign_ids(cells, target)
+    assign_ids(cells, name=target.source)
     about = {"source": target.source, "source_sha256": fingerprint(target, root)}
     metadata = {"kernelspec": KERNELSPEC, "language_info": LANGUAGE_INFO, "ppo_lessons": about}
     notebook = nbformat.v4.new_notebook(cells=cells, metadata=metadata)
@@ -191,57 +183,7 @@ def compose(target: Target, root: Path) -> NotebookNode:
     return notebook
 
 
-def _clean_cell(cell: NotebookNode) -> NotebookNode:
-    """Keep source, tags and the wish for an id; forget the random id."""
-    wish = cell.metadata.get("id", "")
-    tags = cell.metadata.get("tags")
-    make = {
-        "markdown": nbformat.v4.new_markdown_cell,
-        "code": nbformat.v4.new_code_cell,
-        "raw": nbformat.v4.new_raw_cell,
-    }[cell.cell_type]
-    clean = make(cell.source.strip("\n"), metadata={"tags": tags} if tags else {})
-    clean.id = wish
-    return clean
-
-
-def _assign_ids(cells: Sequence[NotebookNode], target: Target) -> None:
-    """Give each cell its wish, or the last heading and a counter within that section.
-
-    An inserted cell then renames at most the cells after it in its own section.
-    """
-    wishes = Counter(cell.id for cell in cells if cell.id)
-    section, counts = "start", Counter()
-    for cell in cells:
-        section = _heading_slug(cell) or section
-        if not cell.id:
-            counts[section] += 1
-            cell.id = f"{section}-{counts[section]:02d}"
-        if not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", cell.id):
-            raise BuildError(f"{target.source}: id {cell.id!r} is not 1-64 letters, digits, - or _")
-    doubled = [id for id, count in Counter(cell.id for cell in cells).items() if count > 1]
-    doubled += [id for id, count in wishes.items() if count > 1]
-    if doubled:
-        raise BuildError(f"{target.source}: these cell ids appear twice: {sorted(set(doubled))}")
-
-
-def _heading_slug(cell: NotebookNode) -> str:
-    if cell.cell_type != "markdown":
-        return ""
-    match = re.search(r"^#{1,6} +(.+)$", cell.source, flags=re.MULTILINE)
-    if match is None:
-        return ""
-    words = re.sub(r"[^a-z0-9]+", "-", match.group(1).lower()).strip("-")
-    return words[:40].strip("-")
-
-
 # --- exercises -----------------------------------------------------------------------------
-
-BEGIN = re.compile(
-    r"^(?P<indent>[ ]*)### BEGIN SOLUTION(?:: *(?P<words>.+)| +stub: *(?P<stub>.+))?\s*$"
-)
-END = re.compile(r"^[ ]*### END SOLUTION\s*$")
-MARKER_LIKE = re.compile(r"#+ *(?:BEGIN|END) +SOLUTION", flags=re.IGNORECASE)
 
 
 def _apply_solutions(cells: Sequence[NotebookNode], target: Target) -> None:
@@ -254,54 +196,6 @@ def _apply_solutions(cells: Sequence[NotebookNode], target: Target) -> None:
             )
     if count == 0:
         raise BuildError(f"{target.source}: no ### BEGIN SOLUTION found; an exercise needs one")
-
-
-def split_solution(source: str, *, number: int, count: int, blank: bool) -> tuple[str, int]:
-    """Rewrite one code cell of an exercise.
-
-    Args:
-        source: the cell's text.
-        number: number of the lesson.
-        count: answers seen in the cells before.
-        blank: whether the answers are replaced; otherwise only the markers go.
-
-    Returns:
-        The new text, and the number of answers seen so far.
-
-    Raises:
-        BuildError: if markers do not pair up or are misspelt.
-    """
-    lines: list[str] = []
-    inside = False
-    for line in source.splitlines():
-        begin, end = BEGIN.match(line), END.match(line)
-        if (begin and inside) or (end and not inside) or _misspelt(line, begin or end):
-            raise BuildError(
-                f"markers do not pair up at {line!r}: expected ### BEGIN SOLUTION, then "
-                "### END SOLUTION"
-            )
-        if begin:
-            inside, count = True, count + 1
-            lines += [_stub(begin, f"exercise {number}.{count}")] if blank else []
-        elif end:
-            inside = False
-        elif not (blank and inside):
-            lines.append(line)
-    if inside:
-        raise BuildError("### BEGIN SOLUTION has no ### END SOLUTION in the same cell")
-    return "\n".join(lines), count
-
-
-def _misspelt(line: str, marker: re.Match[str] | None) -> bool:
-    return marker is None and MARKER_LIKE.search(line) is not None
-
-
-def _stub(begin: re.Match[str], label: str) -> str:
-    if begin["stub"]:
-        return begin["indent"] + begin["stub"].rstrip()
-    message = f"{label}: {begin['words'].strip()}" if begin["words"] else label
-    quoted = message.replace("\\", "\\\\").replace('"', '\\"')
-    return f'{begin["indent"]}raise NotImplementedError("{quoted}")'
 
 
 # --- what a notebook was built from --------------------------------------------------------

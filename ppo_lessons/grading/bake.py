@@ -7,7 +7,7 @@ print. It lies outside of the project, readable by its owner only:
 
     reference/class.json                     assignment, whether it is personal, folder by student
     reference/common/manifest.json           what may run and what gives points
-    reference/common/main.ipynb              setup, answers, tell cells, check cells, hidden ones last
+    reference/common/main.ipynb              setup, answers, check cells, hidden ones last
     reference/common/<question>.ipynb        a question that builds on others, with their solutions
     reference/students/<folder>/...          the same, if it is personal
 """
