@@ -21,7 +21,7 @@ from ppo_lessons.grading.verdict import sentence_of
 from ppo_lessons.lessons import find_lesson
 
 SCORED = ("graded", "timeout")
-FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")  # what a spreadsheet may run
+FORMULA = ("=", "+", "-", "@")  # what a spreadsheet may run
 STATUS = {
     "graded": "graded",
     "timeout": "graded up to the time limit",
@@ -101,9 +101,9 @@ def question_ids(results: Iterable[Result]) -> list[str]:
 
 
 def safe(text: str) -> str:
-    """Keep a spreadsheet from running what a student wrote."""
-    text = "".join(sign if sign.isprintable() or sign in "\t\r\n" else "\ufffd" for sign in text)
-    return f"'{text}" if text.lstrip(" ").startswith(FORMULA) else text
+    """Write a cell on one line, and keep a spreadsheet from running what a student wrote."""
+    line = "".join(sign if sign.isprintable() else " " for sign in text)
+    return f"'{line}" if line.lstrip().startswith(FORMULA) else line
 
 
 def number(value: float) -> str:
