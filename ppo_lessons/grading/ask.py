@@ -1,15 +1,51 @@
 """What does a check cell run? It prints what an answer gives, and knows nothing of what it should.
 
-    ask("clip.clipped_surrogate", globals().get("clipped_surrogate"))     # the public cases
-    ask("clip.clipped_surrogate", globals().get("clipped_surrogate"), stage="edges", seed=48151)
-    ask_hashed("clip.gradient_signs", globals().get("gradient_signs"))    # predictions
-    tell("clip.clipped_surrogate", globals().get("clipped_surrogate"))    # which mistake it is
+```
+ask("clip.clipped_surrogate", globals().get("clipped_surrogate"))  # the public cases
+ask("clip.clipped_surrogate", globals().get("clipped_surrogate"), stage="edges", seed=48151)
+ask_hashed("clip.gradient_signs", globals().get("gradient_signs"))  # predictions
+tell("clip.clipped_surrogate", globals().get("clipped_surrogate"))  # which mistake it is
+```
+
+Numbers are rounded to three decimals, or to four significant digits if that is coarser: a check of
+the course allows a ten-thousandth, and no grader may be stricter. The grid is shifted a little, so
+that numbers of few digits, as 0.0625, lie on no edge of it.
 """
 
-from collections.abc import Sequence
+import contextlib
+import json
+import logging
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from ppo_lessons.checks.exercises import Case, FunctionExercise
+import torch
+
+from ppo_lessons.checks.desk import find_exercise
+from ppo_lessons.checks.exercises import (
+    Case,
+    FunctionExercise,
+    HashedExercise,
+    NumbersExercise,
+    Outcome,
+    data_of,
+)
+from ppo_lessons.checks.guard import Interrupted, OutOfTime, limited, silent, state_kept
+from ppo_lessons.checks.hashed import GRID, by_letter, hash_of, number_of, places
+from ppo_lessons.checks.judge import call, judge, load_optimizers, names_seen_by
+from ppo_lessons.grading.fresh import fresh_cases, stages_of
+
+SECONDS = 5.0  # for all cases of a cell together; the public check allows as much
+DECIMALS, DIGITS = 3, 4
+SHIFT = 0.29  # of a unit of the last place
+MARGIN = 0.02  # of a unit of the last place
+MOST = 1000  # numbers of a line; right answers give fewer
+TRIES = 2000
+
+
+# --- what a cell calls ---------------------------------------------------------------------
 
 
 def ask(id: str, answer: Any, *, stage: str | None = None, seed: int | None = None) -> None:
@@ -18,10 +54,16 @@ def ask(id: str, answer: Any, *, stage: str | None = None, seed: int | None = No
     Args:
         id: `lesson.exercise`, of a function.
         answer: whatever the notebook holds under its name; may be None.
-        stage: one of `stages_of`; the public cases may be asked all at once.
+        stage: one of `stages_of`; the public cases are asked all at once if it is None.
         seed: of the hidden inputs; the public cases if it is None.
+
+    Raises:
+        ValueError: if there is no such exercise or stage, or it asks for predictions.
     """
-    raise NotImplementedError
+    exercise = find_exercise(id)
+    if not isinstance(exercise, FunctionExercise):
+        raise ValueError(f"{id} asks for predictions; use ask_hashed")
+    show(lines_of(exercise, answer, cases_of(exercise, stage=stage, seed=seed)))
 
 
 def ask_hashed(id: str, answer: Any) -> None:
@@ -30,23 +72,142 @@ def ask_hashed(id: str, answer: Any) -> None:
     Args:
         id: `lesson.exercise`, of predictions.
         answer: whatever the notebook holds under its name; may be None.
+
+    Raises:
+        ValueError: if there is no such exercise, or it asks for a function.
     """
-    raise NotImplementedError
+    exercise = find_exercise(id)
+    if not isinstance(exercise, HashedExercise):
+        raise ValueError(f"{id} asks for a function; use ask")
+    show(predictions_of(exercise, answer))
 
 
 def tell(id: str, answer: Any) -> None:
-    """Print one line of JSON: the usual mistake, and the stage in which it showed; null if none.
+    """Print one line of JSON: the usual mistake, its stage, and what was raised; null if nothing.
 
     Args:
         id: `lesson.exercise`.
         answer: whatever the notebook holds under its name; may be None.
+
+    Raises:
+        ValueError: if there is no such exercise.
     """
-    raise NotImplementedError
+    exercise = find_exercise(id)
+    with quiet():
+        result = judge(exercise, answer)
+    said = dict(result.rows).get("got", "") if result.mistake == "raises" else ""
+    words = {"mistake": result.mistake, "stage": result.stage, "error": said[:500] or None}
+    show([json.dumps(words)])
+
+
+def show(lines: Sequence[str]) -> None:
+    """Print lines in one piece."""
+    print("\n".join(lines))
+
+
+def cases_of(
+    exercise: FunctionExercise, *, stage: str | None = None, seed: int | None = None
+) -> tuple[Case, ...]:
+    """List the cases that `ask` asks.
+
+    Args:
+        exercise: whose.
+        stage: one of `stages_of`; all if it is None.
+        seed: of the hidden inputs; the public cases if it is None.
+
+    Raises:
+        ValueError: if there is no such stage.
+    """
+    if seed is None:
+        cases = tuple(case for case in exercise.cases if stage in (None, case.stage))
+        if not cases:
+            raise ValueError(f"{exercise.id} has no stage {stage!r}")
+        return cases
+    stages = stages_of(exercise) if stage is None else (stage,)
+    return tuple(case for each in stages for case in fresh_cases(exercise, stage=each, seed=seed))
+
+
+# --- functions -----------------------------------------------------------------------------
 
 
 def lines_of(exercise: FunctionExercise, answer: Any, cases: Sequence[Case]) -> list[str]:
-    """Give what `ask` prints for cases of one's own, such as those of a personal question."""
-    raise NotImplementedError
+    """Give what `ask` prints.
+
+    Args:
+        exercise: how the answer is called and read.
+        answer: anything.
+        cases: those of `cases_of`, or others, such as those of a personal question.
+
+    Returns:
+        One line for each case: its number; the shape and the values; the gradients by argument,
+        where they are compared. What was raised is `raises`, and a blank is `no answer`.
+    """
+    return [
+        f"{number} {text_of(outcome)}"
+        for number, outcome in enumerate(outcomes_of(exercise, answer, cases), 1)
+    ]
+
+
+def outcomes_of(exercise: FunctionExercise, answer: Any, cases: Sequence[Case]) -> list[Outcome]:
+    """Call an answer in some cases; nothing that it does comes through but its numbers."""
+    if not callable(answer):
+        return [Outcome(problem="not_written")] * len(cases)
+    outcomes: list[Outcome] = []
+    with state_kept(names_seen_by(answer)), quiet():
+        load_optimizers(answer)
+        load_optimizers(exercise.through)
+        try:
+            with limited(SECONDS):
+                for case in cases:
+                    outcomes.append(call(answer, exercise, case))
+        except OutOfTime:
+            pass
+        except Interrupted:
+            raise KeyboardInterrupt from None
+    return outcomes + [Outcome(problem="too_slow")] * (len(cases) - len(outcomes))
+
+
+def text_of(outcome: Outcome) -> str:
+    """Write an outcome; a gradient of zero is none."""
+    if outcome.problem:
+        return {"not_written": "no answer", "too_slow": "out of time"}.get(
+            outcome.problem, "raises"
+        )
+    parts = [f"{outcome.shape} {row_text(outcome.values)}"]
+    for name, row in outcome.gradients.items():
+        rows = row_text(row or ())
+        parts.append(f"{name}: {'none' if set(rows.split()) <= {number_text(0.0)} else rows}")
+    return " | ".join(parts)
+
+
+def row_text(numbers: Sequence[float]) -> str:
+    """Write some numbers."""
+    return " ".join(map(number_text, numbers[:MOST])) + (" …" if len(numbers) > MOST else "")
+
+
+def decimals_of(number: float) -> int:
+    """How many decimals are shown; negative for large numbers.
+
+    The limits are no round numbers, so that 10 and 9.99999 are shown alike.
+    """
+    decimals = DECIMALS
+    limit = 0.73 * 10.0 ** (DIGITS - DECIMALS)
+    while abs(number) >= limit:
+        decimals, limit = decimals - 1, limit * 10
+    return decimals
+
+
+def number_text(number: float) -> str:
+    """Round a number to a grid that is a little shifted."""
+    number = float(number)
+    if not math.isfinite(number):
+        return str(number)
+    decimals = decimals_of(number)
+    rounded = round(number + SHIFT * 10.0**-decimals, decimals) + 0.0
+    return f"{rounded:.{max(decimals, 0)}f}"
+
+
+# --- which seeds are good ------------------------------------------------------------------
 
 
 def margin_ok(
@@ -59,5 +220,151 @@ def margin_ok(
         answer: a right one.
         stage: as for `ask`.
         seed: as for `ask`; try another one if this gives False.
+
+    Raises:
+        ValueError: if the answer fails in a case, so that no seed can be good.
     """
-    raise NotImplementedError
+    return cases_ok(exercise, answer, cases_of(exercise, stage=stage, seed=seed))
+
+
+def cases_ok(exercise: FunctionExercise, answer: Any, cases: Sequence[Case]) -> bool:
+    """Do the same as `margin_ok` for cases of one's own.
+
+    Raises:
+        ValueError: if the answer fails in a case.
+    """
+    outcomes = outcomes_of(exercise, answer, cases)
+    for case, outcome in zip(cases, outcomes, strict=True):
+        if outcome.problem:
+            words = f"{outcome.problem} {outcome.detail}"
+            raise ValueError(f"{exercise.id}: a right answer fails in {case.name!r}: {words}")
+        rows = [outcome.values, *(row or () for row in outcome.gradients.values())]
+        if not all(far_from_edges(number) for row in rows for number in row):
+            return False
+    others = [replace(case, dtype=other_dtype(case.dtype)) for case in cases]
+    in_other = outcomes_of(exercise, answer, others)
+    return [text_of(each) for each in outcomes] == [text_of(each) for each in in_other]
+
+
+def good_seed(
+    exercise: FunctionExercise, answer: Any, *, stage: str, start: int, tries: int = TRIES
+) -> int:
+    """Find the first seed from a number on that `margin_ok` accepts.
+
+    Args:
+        exercise: what is asked.
+        answer: a right one.
+        stage: one of `stages_of`.
+        start: the first to try.
+        tries: how many to try.
+
+    Raises:
+        ValueError: if the answer fails, or none of them is good.
+    """
+    for seed in range(start, start + tries):
+        if margin_ok(exercise, answer, stage=stage, seed=seed):
+            return seed
+    raise ValueError(f"{exercise.id}, {stage}: no seed in {tries} from {start} keeps off the edges")
+
+
+def far_from_edges(number: float) -> bool:
+    """Whether a number that is a little larger or smaller is shown alike."""
+    if not math.isfinite(number):
+        return True
+    step = MARGIN * 10.0 ** -decimals_of(number)
+    return number_text(number - step) == number_text(number) == number_text(number + step)
+
+
+def other_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Give float64 for float32, and the other way round."""
+    return torch.float64 if dtype == torch.float32 else torch.float32
+
+
+# --- predictions ---------------------------------------------------------------------------
+
+
+def predictions_of(exercise: HashedExercise, answer: Any) -> list[str]:
+    """Give what `ask_hashed` prints.
+
+    A number within the tolerance of the right one, as its public hash tells, is shown as the right
+    one; any other as it is.
+    """
+    letters = list(exercise.questions)
+    with state_kept(), quiet():
+        try:
+            given = by_letter(answer, letters) or {}
+        except BaseException:  # it may be anything
+            given = {}
+        return [f"{letter} {prediction_text(exercise, letter, given)}" for letter in letters]
+
+
+def prediction_text(exercise: HashedExercise, letter: str, given: dict[str, Any]) -> str:
+    """Write one prediction."""
+    if given.get(letter) is None:
+        return "no answer"
+    try:
+        number = number_of(given[letter])
+    except BaseException:
+        return "no number"
+    if not isinstance(exercise, NumbersExercise):
+        return f"{(number > 0) - (number < 0):+d}"
+    near = places(exercise, number)
+    stored = data_of(exercise.lesson)[exercise.id]["expected"][letter]
+    right = [place for place in near if hash_of(exercise.id, letter, place) == stored]
+    place = (right or near)[0]
+    return place if isinstance(place, str) else f"{place * exercise.tolerance / GRID:.10g}"
+
+
+# --- nothing else is shown -----------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Hide all that a learner's code shows: prints, warnings, logs, rich output and figures."""
+    before = logging.root.manager.disable
+    logging.disable(sys.maxsize)
+    try:
+        with silent(), displays_hidden(), figures_closed():
+            yield
+    finally:
+        logging.disable(before)
+
+
+@contextlib.contextmanager
+def displays_hidden() -> Iterator[None]:
+    """Take what is displayed in a notebook, and keep nothing."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    if shell is None:
+        yield
+        return
+    from IPython.core.displaypub import DisplayPublisher
+
+    class Nowhere(DisplayPublisher):
+        def publish(self, *given: Any, **named: Any) -> None:
+            pass
+
+        def clear_output(self, wait: bool = False) -> None:
+            pass
+
+    publisher, shell.display_pub = shell.display_pub, Nowhere()
+    try:
+        yield
+    finally:
+        shell.display_pub = publisher
+
+
+@contextlib.contextmanager
+def figures_closed() -> Iterator[None]:
+    """Close the figures that are opened inside; a notebook would show them after the cell."""
+    before = open_figures()
+    try:
+        yield
+    finally:
+        for number in open_figures() - before:
+            sys.modules["matplotlib.pyplot"].close(number)
+
+
+def open_figures() -> set[int]:
+    """List the open figures, without importing what draws them."""
+    plotting = sys.modules.get("matplotlib.pyplot")
+    return set(plotting.get_fignums()) if plotting else set()
