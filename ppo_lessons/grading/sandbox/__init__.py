@@ -11,6 +11,7 @@ from typing import Protocol
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 NAMES = ("auto", "bwrap", "none")
+INSIDE = Path(__file__).with_name("inside.py")
 
 
 class IsolationMissing(RuntimeError):
@@ -58,29 +59,42 @@ class Places:
 
     Args:
         build: folder that holds `ppo_lessons` as students have it; read only.
-        forbid: top-level packages that must not be importable, as in `Manifest.forbid`.
+        scratch: an empty folder of the host; a kernel without sandbox lives there.
+        forbid: modules that must not be importable, as in `Manifest.forbid`.
         secret: folders that must not be visible; a sandbox that would show one refuses.
     """
 
     build: Path
+    scratch: Path
     forbid: tuple[str, ...] = ()
     secret: tuple[Path, ...] = ()
 
 
 class Isolation(Protocol):
-    """A way to keep the code of students apart."""
+    """A way to keep the code of students apart.
+
+    Args:
+        name: as it stands in results.
+        contains: whether it really does; it then also counts processes, and ends with us.
+    """
 
     name: str
+    contains: bool
 
     def available(self) -> str | None:
         """Say why it can't be used here; None if it can."""
         ...
 
-    def command(self, places: Places, limits: Limits, inside: Sequence[str]) -> list[str]:
-        """Give the command that starts `inside` (Python's arguments) in the sandbox.
+    def command(self, places: Places, limits: Limits) -> list[str]:
+        """Give the command that starts `INSIDE`; open files and standard input are inherited.
 
-        Open files are inherited. Standard input carries what the kernel must know.
+        Raises:
+            ValueError: if something secret would be visible.
         """
+        ...
+
+    def modules(self, places: Places) -> list[str]:
+        """List the folders, as the kernel sees them, in which modules are looked for first."""
         ...
 
 
@@ -94,4 +108,43 @@ def choose(name: str = "auto") -> Isolation:
         IsolationMissing: if it does not work here.
         ValueError: if there is none of that name.
     """
-    raise NotImplementedError
+    from ppo_lessons.grading.sandbox.bwrap import Bubblewrap
+    from ppo_lessons.grading.sandbox.none import NoIsolation
+
+    kinds = {"auto": Bubblewrap, "bwrap": Bubblewrap, "none": NoIsolation}
+    if name not in kinds:
+        raise ValueError(f"there is no isolation {name!r}; expected one of {', '.join(NAMES)}")
+    isolation = kinds[name]()
+    reason = isolation.available()
+    if reason is None:
+        return isolation
+    advice = (
+        " Grade on Linux (WSL 2 and a virtual machine are Linux too). "
+        "Or trust these students with all that you can read and write: --isolation none"
+        if name == "auto"
+        else ""
+    )
+    raise IsolationMissing(f"no sandbox: {reason}.{advice}")
+
+
+def kernel_environment(home: str) -> dict[str, str]:
+    """Give all environment variables that a kernel has.
+
+    Args:
+        home: its home, as it sees it.
+    """
+    threads = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+    return {
+        "HOME": home,
+        "USER": "student",
+        "LOGNAME": "student",
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",
+        "TMPDIR": "/tmp",
+        "MPLBACKEND": "agg",
+        "PYTHONHASHSEED": "0",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        **dict.fromkeys(threads, "1"),
+    }
