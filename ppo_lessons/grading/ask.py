@@ -17,13 +17,12 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
-from ppo_lessons.checks.desk import find_exercise
 from ppo_lessons.checks.exercises import (
     Case,
     FunctionExercise,
@@ -36,6 +35,7 @@ from ppo_lessons.checks.guard import Interrupted, OutOfTime, limited, silent, st
 from ppo_lessons.checks.hashed import GRID, by_letter, hash_of, number_of, places
 from ppo_lessons.checks.judge import call, judge, load_optimizers, names_seen_by
 from ppo_lessons.grading.fresh import fresh_cases, stages_of
+from ppo_lessons.grading.items.questions import asked
 
 SECONDS = 5.0  # for all cases of a cell together; the public check allows as much
 DECIMALS, DIGITS = 3, 4
@@ -60,10 +60,12 @@ def ask(id: str, answer: Any, *, stage: str | None = None, seed: int | None = No
     Raises:
         ValueError: if there is no such exercise or stage, or it asks for predictions.
     """
-    exercise = find_exercise(id)
+    exercise = asked(id)
     if not isinstance(exercise, FunctionExercise):
         raise ValueError(f"{id} asks for predictions; use ask_hashed")
-    show(lines_of(exercise, answer, cases_of(exercise, stage=stage, seed=seed)))
+    cases = cases_of(exercise, stage=stage, seed=seed)
+    outcomes = outcomes_of(exercise, answer, cases)
+    show(numbered(map(text_of, outcomes, shifts_of(exercise, cases))))
 
 
 def ask_hashed(id: str, answer: Any) -> None:
@@ -76,7 +78,7 @@ def ask_hashed(id: str, answer: Any) -> None:
     Raises:
         ValueError: if there is no such exercise, or it asks for a function.
     """
-    exercise = find_exercise(id)
+    exercise = asked(id)
     if not isinstance(exercise, HashedExercise):
         raise ValueError(f"{id} asks for a function; use ask")
     show(predictions_of(exercise, answer))
@@ -92,7 +94,7 @@ def tell(id: str, answer: Any) -> None:
     Raises:
         ValueError: if there is no such exercise.
     """
-    exercise = find_exercise(id)
+    exercise = asked(id)
     with quiet():
         result = judge(exercise, answer)
     said = dict(result.rows).get("got", "") if result.mistake == "raises" else ""
@@ -142,10 +144,12 @@ def lines_of(exercise: FunctionExercise, answer: Any, cases: Sequence[Case]) -> 
         One line for each case: its number; the shape and the values; the gradients by argument,
         where they are compared. What was raised is `raises`, and a blank is `no answer`.
     """
-    return [
-        f"{number} {text_of(outcome)}"
-        for number, outcome in enumerate(outcomes_of(exercise, answer, cases), 1)
-    ]
+    return numbered(map(text_of, outcomes_of(exercise, answer, cases)))
+
+
+def numbered(lines: Iterable[str]) -> list[str]:
+    """Write a number before each line."""
+    return [f"{number} {line}" for number, line in enumerate(lines, 1)]
 
 
 def outcomes_of(exercise: FunctionExercise, answer: Any, cases: Sequence[Case]) -> list[Outcome]:
@@ -167,22 +171,23 @@ def outcomes_of(exercise: FunctionExercise, answer: Any, cases: Sequence[Case]) 
     return outcomes + [Outcome(problem="too_slow")] * (len(cases) - len(outcomes))
 
 
-def text_of(outcome: Outcome) -> str:
+def text_of(outcome: Outcome, shift: float = SHIFT) -> str:
     """Write an outcome; a gradient of zero is none."""
     if outcome.problem:
         return {"not_written": "no answer", "too_slow": "out of time"}.get(
             outcome.problem, "raises"
         )
-    parts = [f"{outcome.shape} {row_text(outcome.values)}"]
+    parts = [f"{outcome.shape} {row_text(outcome.values, shift)}"]
     for name, row in outcome.gradients.items():
-        rows = row_text(row or ())
-        parts.append(f"{name}: {'none' if set(rows.split()) <= {number_text(0.0)} else rows}")
+        text = row_text(row or (), shift)
+        parts.append(f"{name}: {'none' if set(text.split()) <= {NOTHING} else text}")
     return " | ".join(parts)
 
 
-def row_text(numbers: Sequence[float]) -> str:
+def row_text(numbers: Sequence[float], shift: float) -> str:
     """Write some numbers."""
-    return " ".join(map(number_text, numbers[:MOST])) + (" …" if len(numbers) > MOST else "")
+    words = [number_text(number, shift) for number in numbers[:MOST]]
+    return " ".join(words) + (" …" if len(numbers) > MOST else "")
 
 
 def decimals_of(number: float) -> int:
@@ -197,14 +202,46 @@ def decimals_of(number: float) -> int:
     return decimals
 
 
-def number_text(number: float) -> str:
+def number_text(number: float, shift: float = SHIFT) -> str:
     """Round a number to a grid that is a little shifted."""
     number = float(number)
     if not math.isfinite(number):
         return str(number)
     decimals = decimals_of(number)
-    rounded = round(number + SHIFT * 10.0**-decimals, decimals) + 0.0
+    rounded = round(number + shift * 10.0**-decimals, decimals) + 0.0
     return f"{rounded:.{max(decimals, 0)}f}"
+
+
+NOTHING = number_text(0.0)
+
+
+def shifts_of(exercise: FunctionExercise, cases: Sequence[Case]) -> list[float]:
+    """Give the shift of the grid for each case.
+
+    Hidden inputs are drawn until no value lies near an edge. Public ones cannot be: their grid
+    lies where the public expected values are far from its edges.
+    """
+    data = data_of(exercise.lesson).get(exercise.numbers_of or exercise.id, {"cases": ()})
+    pairs = zip(exercise.cases, data["cases"], strict=False)
+    rows = {id(case): numbers_in(entry["expected"]) for case, entry in pairs}
+    return [best_shift(rows.get(id(case), ())) for case in cases]
+
+
+def numbers_in(entry: Mapping[str, Any]) -> list[float]:
+    """List all numbers of an expected outcome."""
+    rows = [entry.get("values", ()), *(row or () for row in entry.get("gradients", {}).values())]
+    return [float(number) for row in rows for number in row]
+
+
+def best_shift(numbers: Sequence[float]) -> float:
+    """Choose where the grid lies: as usual, or where a number keeps off its edges best."""
+    shifts = [SHIFT, *(place / 50 - 0.49 for place in range(50))]
+
+    def room(shift: float) -> float:
+        places = [x * 10.0 ** decimals_of(x) + shift for x in numbers if math.isfinite(x)]
+        return min((abs(place % 1 - 0.5) for place in places), default=0.5)
+
+    return SHIFT if room(SHIFT) > 0.1 else max(shifts, key=room)
 
 
 # --- which seeds are good ------------------------------------------------------------------
@@ -233,17 +270,20 @@ def cases_ok(exercise: FunctionExercise, answer: Any, cases: Sequence[Case]) -> 
     Raises:
         ValueError: if the answer fails in a case.
     """
-    outcomes = outcomes_of(exercise, answer, cases)
-    for case, outcome in zip(cases, outcomes, strict=True):
+    outcomes, shifts = outcomes_of(exercise, answer, cases), shifts_of(exercise, cases)
+    for case, outcome, shift in zip(cases, outcomes, shifts, strict=True):
         if outcome.problem:
             words = f"{outcome.problem} {outcome.detail}"
             raise ValueError(f"{exercise.id}: a right answer fails in {case.name!r}: {words}")
         rows = [outcome.values, *(row or () for row in outcome.gradients.values())]
-        if not all(far_from_edges(number) for row in rows for number in row):
+        if not all(far_from_edges(number, shift) for row in rows for number in row):
             return False
     others = [replace(case, dtype=other_dtype(case.dtype)) for case in cases]
-    in_other = outcomes_of(exercise, answer, others)
-    return [text_of(each) for each in outcomes] == [text_of(each) for each in in_other]
+    triples = zip(outcomes, outcomes_of(exercise, answer, others), shifts, strict=True)
+    return all(
+        other.problem or text_of(mine, shift) == text_of(other, shift)
+        for mine, other, shift in triples
+    )
 
 
 def good_seed(
@@ -267,12 +307,13 @@ def good_seed(
     raise ValueError(f"{exercise.id}, {stage}: no seed in {tries} from {start} keeps off the edges")
 
 
-def far_from_edges(number: float) -> bool:
+def far_from_edges(number: float, shift: float) -> bool:
     """Whether a number that is a little larger or smaller is shown alike."""
     if not math.isfinite(number):
         return True
     step = MARGIN * 10.0 ** -decimals_of(number)
-    return number_text(number - step) == number_text(number) == number_text(number + step)
+    texts = {number_text(number + side * step, shift) for side in (-1, 0, 1)}
+    return len(texts) == 1
 
 
 def other_dtype(dtype: torch.dtype) -> torch.dtype:

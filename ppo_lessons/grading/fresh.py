@@ -60,23 +60,22 @@ def fresh_cases(exercise: FunctionExercise, *, stage: str, seed: int) -> tuple[C
         raise ValueError(f"{exercise.id} has no hidden stage {stage!r}")
     random = Random(f"{exercise.id}/{stage}/{seed}")
     smallest = [case for case in exercise.cases if case.stage == SMALLEST]
-    found = [varied(exercise.id, case, Hand(random, kept=False)) for case in smallest]
-    for case in exercise.cases:
-        if case.stage == stage:
-            found.append(varied(exercise.id, case, Hand(random, kept=stage != SEEDED)))
-            found.append(varied(exercise.id, case, Hand(random, kept=False)))
+    found = [varied(exercise, case, Hand(random, kept=False)) for case in smallest]
+    for case in [case for case in exercise.cases if case.stage == stage]:
+        for kept in (False,) if stage == SEEDED else (True, False):
+            found.append(varied(exercise, case, Hand(random, kept=kept)))
     return tuple(found)
 
 
-def varied(id: str, case: Case, hand: "Hand") -> Case:
+def varied(exercise: Exercise, case: Case, hand: "Hand") -> Case:
     """Draw the numbers of a case anew; in the last stage integers and flags as well."""
     inputs, options = dict(case.inputs), dict(case.options)
     if case.stage == SEEDED:
         for name in case.integers:
             values = leaves(inputs[name])
             inputs[name] = each(inputs[name], lambda _, values=values: hand.random.choice(values))
-        DRAWN_ANEW.get(id, nothing)(hand, inputs, options)
-    for rule in RULES[id]:
+        DRAWN_ANEW.get(exercise.id, nothing)(hand, inputs, options)
+    for rule in RULES.get(exercise.id) or rules_by_name(case):
         rule(hand, inputs, options)
     return replace(case, name=f"like: {case.name}", inputs=inputs, options=options)
 
@@ -239,12 +238,13 @@ def policies(*names: str) -> Rule:
 
 
 def policy_row(hand: Hand, row: Sequence[float]) -> list[float]:
-    """Draw one row of probabilities, with three digits."""
+    """Draw one row of probabilities, in units of 1/1024: its sum is exactly 1 in float32 too."""
     weights = [x * hand.random.uniform(0.6, 1.6) if x > 1e-6 else 0.0 for x in row]
-    found = [round(w / sum(weights), 3) if w else x for w, x in zip(weights, row, strict=True)]
+    found = [max(round(1024 * w / sum(weights)), 1) / 1024 if w else 0.0 for w in weights]
     largest = weights.index(max(weights))
-    found[largest] = 1 - sum(x for place, x in enumerate(found) if place != largest)
-    return [round(x, 3) if x > 1e-6 and min(found) >= 0.001 else x for x in found]
+    found[largest] += 1 - sum(found)
+    found = [y if w else x for w, x, y in zip(weights, row, found, strict=True)]
+    return [y - sum(x for x in row if x <= 1e-6) * (i == largest) for i, y in enumerate(found)]
 
 
 def fisher(hand: Hand, inputs: Arguments, options: Arguments) -> None:
@@ -543,7 +543,7 @@ def minibatches(hand: Hand, inputs: Arguments, options: Arguments) -> None:
 
 
 def gradient_steps(hand: Hand, inputs: Arguments, options: Arguments) -> None:
-    """A loss with other slopes, other weights; its gradient stays shorter or longer than allowed."""
+    """A loss with other slopes, and other weights; what was too long a gradient still is."""
 
     def redrawn(table: Sequence[Sequence[float]]) -> tuple[tuple[float, ...], ...]:
         return tuple(tuple(hand.once(x, lambda x=x: hand.near(x)) for x in row) for row in table)
@@ -592,6 +592,22 @@ def elsewhere(
         return scale * inner((theta - here) / unit + there)
 
     return Made(words=f"{curve.words}, elsewhere", make=lambda: outer)
+
+
+def rules_by_name(case: Case) -> list[Rule]:
+    """List rules for an exercise that has none of its own, by the names of its arguments."""
+    names, found = {*case.inputs, *case.options}, []
+    for needed, rule in BY_NAME:
+        if needed <= names:
+            found.append(rule)
+            names -= needed
+    numbers = [name for name in names if drawable({**case.inputs, **case.options}[name])]
+    return [*found, *(real(name) for name in sorted({*numbers} - {*case.integers}))]
+
+
+def drawable(value: Any) -> bool:
+    """Whether it is made of numbers, flags not counted."""
+    return all(type(leaf) in (int, float) for leaf in leaves(value))
 
 
 # --- what is drawn in the last stage -------------------------------------------------------
@@ -654,6 +670,16 @@ def search_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
 
 # --- which rules an exercise has -----------------------------------------------------------
 
+BY_NAME: Sequence[tuple[set[str], Rule]] = (
+    ({"logits"}, logits),
+    ({"log_probs", "log_probs_old"}, log_prob_pairs),
+    ({"log_probs"}, log_probs),
+    ({"policy"}, policies("policy")),
+    ({"policy_old"}, policies("policy_old")),
+    ({"values", "next_values", "terminated"}, scored_values),
+    ({"gamma"}, fraction("gamma")),
+    ({"gae_lambda"}, fraction("gae_lambda")),
+)
 OF_GAE = (real("rewards"), scored_values, fraction("gamma", "gae_lambda"))
 OF_CLIP = (clipped_ratios, real("advantages"))
 OF_PAIRS = (log_prob_pairs, real("advantages"))

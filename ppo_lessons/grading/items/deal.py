@@ -4,11 +4,12 @@ import hashlib
 import hmac
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from ppo_lessons.checks.exercises import Exercise
 from ppo_lessons.grading.items.questions import OWN
@@ -27,12 +28,14 @@ class Item:
         title: its heading.
         text: the task in Markdown, with the student's constants.
         answer: source of the answer cell with solution marks, as in `exercises/source`.
+        constants: what was drawn, by name; for tests.
     """
 
     exercise: Exercise
     title: str
     text: str
     answer: str
+    constants: Mapping[str, Any]
 
 
 # --- the secret ----------------------------------------------------------------------------

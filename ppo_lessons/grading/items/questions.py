@@ -1,12 +1,301 @@
 """What are the personal questions asked with? Neither constants nor answers stand here.
 
-The kernel of a student finds this file, and not `items/<lesson>.py`.
+The kernel of a student finds this file, and not `items/<lesson>.py`. The inputs know nothing of
+the student's constants, so they are drawn widely enough to lie on both sides of each edge.
 """
 
-from ppo_lessons.checks.desk import all_exercises
-from ppo_lessons.checks.exercises import Exercise
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any
 
-OWN: tuple[Exercise, ...] = ()
+from ppo_lessons.checks.desk import all_exercises
+from ppo_lessons.checks.exercises import Case, Exercise, FunctionExercise, NumbersExercise, draw
+from ppo_lessons.checks.gae import next_values_of
+
+SMALL, SIDES, MANY, PULLS = "few numbers", "each side of each edge", "many numbers", "gradients"
+ENDS, WIDE = "ends of episodes", "several environments"
+COUNT = 6  # cases of a stage
+TOLERANCE = 0.0005
+
+Draw = Callable[[Random, str], Mapping[str, Any]]
+
+
+# --- what is drawn -------------------------------------------------------------------------
+
+
+def signed(random: Random, low: float, high: float) -> float:
+    """Draw a number of either sign."""
+    return random.choice((-1, 1)) * random.uniform(low, high)
+
+
+def row(random: Random, count: int, one: Callable[[], float]) -> list[float]:
+    """Draw some numbers with four digits."""
+    return [round(one(), 4) for _ in range(count)]
+
+
+def size(random: Random, stage: str) -> int:
+    """How many numbers a case of a stage has."""
+    return {SMALL: 1, MANY: random.randint(8, 16)}.get(stage, random.randint(2, 4))
+
+
+def shape(random: Random, stage: str) -> tuple[int, int]:
+    """How many steps and environments a rollout of a stage has."""
+    steps = {SMALL: random.randint(1, 3), MANY: random.randint(10, 16)}.get(stage)
+    return steps or random.randint(4, 7), random.randint(2, 4) if stage == WIDE else 1
+
+
+def flags(random: Random, steps: int, envs: int, often: float) -> list[list[bool]]:
+    """Draw ends that are so frequent."""
+    return [[random.random() < often for _ in range(envs)] for _ in range(steps)]
+
+
+def often(stage: str) -> float:
+    """How frequent ends are in a stage."""
+    return {SMALL: 0.0, ENDS: 0.4}.get(stage, 0.2)
+
+
+def whole_episodes(random: Random, stage: str) -> dict[str, Any]:
+    """Draw rewards of episodes that all end within the rollout."""
+    steps, envs = shape(random, stage)
+    ended = flags(random, steps, envs, often(stage))
+    ended[-1] = [True] * envs
+    return {"rewards": draw(random, steps, envs, low=-3.0, high=3.0), "ended": ended}
+
+
+def cut_rollout(random: Random, stage: str) -> dict[str, Any]:
+    """Draw a rollout with ends of both kinds, whose last row is cut off unless it has ended."""
+    steps, envs = shape(random, stage)
+    rewards, values, reached = (draw(random, steps, envs, low=-3.0, high=3.0) for _ in range(3))
+    terminated = flags(random, steps, envs, often(stage))
+    truncated = flags(random, steps, envs, often(stage))
+    ended = [
+        [a or b for a, b in zip(*both, strict=True)]
+        for both in zip(terminated, truncated, strict=True)
+    ]
+    return {
+        "rewards": rewards,
+        "values": values,
+        "next_values": next_values_of(values, reached, ended),
+        "terminated": terminated,
+        "truncated": truncated,
+    }
+
+
+def moved(random: Random, stage: str) -> dict[str, list[float]]:
+    """Draw log-probabilities before and after an update that went a little or far."""
+    count = size(random, stage)
+    old = row(random, count, lambda: random.uniform(-3.0, -0.1))
+    steps = row(random, count, lambda: signed(random, 0.05, 3.5))
+    new = [round(a + b, 4) for a, b in zip(old, steps, strict=True)]
+    return {"log_probs": new, "log_probs_old": old}
+
+
+def moved_far_or_near(random: Random, stage: str) -> dict[str, list[float]]:
+    """Draw what a penalty is computed from: a policy that stayed near, or one that went far."""
+    count = max(2, size(random, stage))
+    far = random.random() < 0.5
+    old = row(random, count, lambda: random.uniform(-2.0, -0.3))
+    steps = row(random, count, lambda: signed(random, 0.6, 1.1) if far else signed(random, 0, 0.09))
+    return {
+        "log_probs": [round(a + b, 4) for a, b in zip(old, steps, strict=True)],
+        "log_probs_old": old,
+        "advantages": row(random, count, lambda: signed(random, 0.3, 2.5)),
+    }
+
+
+def ratios(random: Random, stage: str) -> dict[str, list[float]]:
+    """Draw ratios from rare to frequent, and advantages from weak to strong."""
+    count = size(random, stage)
+
+    def one() -> float:
+        low, high = random.choice(((0.1, 0.55), (0.55, 1.0), (1.0, 1.6), (1.6, 7.0)))
+        return random.uniform(low, high)
+
+    return {
+        "ratios": row(random, count, one),
+        "advantages": row(random, count, lambda: signed(random, 0.2, 4.0)),
+    }
+
+
+def guesses(random: Random, stage: str) -> dict[str, list[float]]:
+    """Draw values and returns that lie near each other or far apart."""
+    count = size(random, stage)
+    values = row(random, count, lambda: random.uniform(-3.0, 3.0))
+    errors = row(random, count, lambda: signed(random, *random.choice(((0.1, 0.5), (1.5, 5.0)))))
+    returns = [round(a + b, 4) for a, b in zip(values, errors, strict=True)]
+    return {"values": values, "returns": returns}
+
+
+def three_losses(random: Random, stage: str) -> dict[str, Any]:
+    """Draw the three numbers of a minibatch, and how much of the run is over."""
+    over = {SMALL: (0.0, 0.0), PULLS: (0.2, 0.8)}.get(stage, (0.05, 1.0))
+    return {
+        "policy_loss": round(random.uniform(-1.0, 1.0), 4),
+        "value_loss": round(random.uniform(0.1, 9.0), 4),
+        "entropy": round(random.choice((random.uniform(0.05, 0.35), random.uniform(1.1, 2.0))), 4),
+        "progress": round(random.uniform(*over), 3),
+    }
+
+
+def without_values(random: Random, stage: str) -> dict[str, Any]:
+    """Draw a rollout of which only what was reached is valued."""
+    rollout = cut_rollout(random, stage)
+    del rollout["values"]
+    return rollout
+
+
+# --- the questions -------------------------------------------------------------------------
+
+NO_HINTS = ("", "", "")
+_DRAWS: dict[str, Draw] = {}
+
+
+def drawn_cases(exercise: FunctionExercise, stage: str, random: Random) -> tuple[Case, ...]:
+    """Draw new inputs for one stage of a personal question.
+
+    Args:
+        exercise: one of `OWN`.
+        stage: one of its stages.
+        random: where the numbers come from.
+    """
+    return tuple(_case(exercise.id, stage, random, pulls=_pulls(exercise)) for _ in range(COUNT))
+
+
+def _pulls(exercise: FunctionExercise) -> bool:
+    return bool(exercise.learns)
+
+
+def _case(id: str, stage: str, random: Random, *, pulls: bool) -> Case:
+    given = dict(_DRAWS[id](random, stage))
+    options = {"progress": given.pop("progress")} if "progress" in given else {}
+    return Case(
+        stage=stage,
+        name="a personal question",
+        inputs=given,
+        options=options,
+        gradients=pulls and stage == PULLS,
+    )
+
+
+def function(
+    lesson: str, draw: Draw, stages: tuple[str, ...], *, gives: Any, learns: tuple[str, ...] = ()
+) -> FunctionExercise:
+    """Make a question for a function with constants inside."""
+    id = f"{lesson}.own_function"
+    _DRAWS[id] = draw
+    random = Random(id)
+    return FunctionExercise(
+        id=id,
+        cases=tuple(_case(id, stage, random, pulls=bool(learns)) for stage in stages),
+        gives=gives,
+        learns=learns,
+        mistakes={},
+        hints=NO_HINTS,
+    )
+
+
+def numbers(lesson: str, *asked: str) -> NumbersExercise:
+    """Make a question for predictions; the words name no number."""
+    return NumbersExercise(
+        id=f"{lesson}.own_numbers",
+        questions={letter: (words, "") for letter, words in zip("abcdefgh", asked, strict=False)},
+        tolerance=TOLERANCE,
+        mistakes={},
+        hints=NO_HINTS,
+    )
+
+
+FLAT = (SMALL, SIDES, MANY)
+ROLLOUT = (SMALL, ENDS, WIDE, MANY)
+OWN: tuple[FunctionExercise | NumbersExercise, ...] = (
+    function("reinforce", whole_episodes, ROLLOUT, gives="same shape"),
+    numbers(
+        "reinforce",
+        "the value of B",
+        "the value of A",
+        "the advantage of going on, at A",
+        "the slope of J",
+        "the usual update",
+    ),
+    function("importance", moved, (*FLAT, PULLS), gives="same shape", learns=("log_probs",)),
+    numbers(
+        "importance",
+        "the ratio of the second arm",
+        "the mean pay under the new policy",
+        "the variance of one weighted pay",
+        "the share of the batch that is left",
+        "the KL, old policy first",
+    ),
+    function(
+        "trust_region", moved_far_or_near, (*FLAT, PULLS), gives="scalar", learns=("log_probs",)
+    ),
+    numbers(
+        "trust_region",
+        "the KL at A",
+        "the KL at B",
+        "how often B is visited",
+        "the mean KL",
+        "the Fisher number",
+        "the step inside the fence",
+    ),
+    function("clip", ratios, (*FLAT, PULLS), gives="same shape", learns=("ratios",)),
+    numbers(
+        "clip",
+        "the clipped objective",
+        "the plain objective",
+        "the fraction outside",
+        "the fraction without gradient",
+        "the slope of the last sample",
+    ),
+    function("critic", guesses, (*FLAT, PULLS), gives="scalar", learns=("values",)),
+    numbers(
+        "critic",
+        "the loss of the critic",
+        "the explained variance",
+        "the mean of the others",
+        "the value",
+        "the best baseline",
+        "the variance that is left",
+    ),
+    function("gae", cut_rollout, ROLLOUT, gives="same shape"),
+    numbers(
+        "gae",
+        "the advantage of row 0",
+        "the advantage of row 1",
+        "the advantage of row 2",
+        "the advantage of row 3",
+        "the return of row 0",
+    ),
+    function("rollout", without_values, ROLLOUT, gives="same shape"),
+    numbers(
+        "rollout",
+        "the advantage of row 0",
+        "the advantage of row 2",
+        "the advantage of row 3",
+        "the advantage of row 4",
+        "the return of row 0 without a critic",
+    ),
+    function(
+        "training_loop",
+        three_losses,
+        (*FLAT, PULLS),
+        gives="scalar",
+        learns=("policy_loss", "value_loss", "entropy"),
+    ),
+    numbers(
+        "training_loop",
+        "the samples of an iteration",
+        "the iterations",
+        "the steps of the optimiser",
+        "the share of collecting",
+        "the price at which both are equally fast",
+    ),
+)
+
+
+def is_own(id: str) -> bool:
+    """Whether a question is a personal one."""
+    return id in _DRAWS or any(each.id == id for each in OWN)
 
 
 def asked(id: str) -> Exercise:

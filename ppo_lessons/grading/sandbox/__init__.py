@@ -4,7 +4,6 @@ The kernel is untrusted, whoever starts it is trusted. All that passes between t
 sockets, inherited as open files: the kernel needs no folder of the host that it could write to.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
