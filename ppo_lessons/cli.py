@@ -3,6 +3,7 @@
 train                          train PPO, with a progress bar and a run folder
 check                          say which answers of an exercise notebook pass
 html                           write the widgets as pages that need no kernel and no network
+grade                          hand out, grade and report assignments; preview one's own notebook
 lab, test, reset, ...          the same as `./course <verb>`, in the Python that is active
 """
 
@@ -26,6 +27,7 @@ USAGE = f"""usage: {PROGRAM} <verb> [options]
   train     train PPO on a gymnasium environment     {PROGRAM} train --help
   check     check the answers of a lesson            {PROGRAM} check 04
   html      write the widgets as offline pages       {PROGRAM} html --out DIR
+  grade     preview, hand out, grade assignments     {PROGRAM} grade --help
   {", ".join(COURSE_VERBS)}
             the same as ./course <verb>, in this Python
 """
@@ -50,7 +52,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     if verb in COURSE_VERBS:
         return run_course(verb, rest)
-    commands = {"train": train_command, "check": check_command, "html": html_command}
+    commands = {
+        "train": train_command,
+        "check": check_command,
+        "html": html_command,
+        "grade": grade_command,
+    }
     if verb not in commands:
         known = [*commands, *COURSE_VERBS]
         close = difflib.get_close_matches(verb, known, n=1)
@@ -125,6 +132,20 @@ def html_command(rest: Sequence[str]) -> int:
         return refuse(str(error))
     print(f"{len(pages)} pages; open {pages[-1]}")
     return 0
+
+
+def grade_command(rest: Sequence[str]) -> int:
+    """Hand out, grade and report assignments.
+
+    Args:
+        rest: the command line behind `grade`.
+
+    Returns:
+        The exit status.
+    """
+    from ppo_lessons.grading.cli import main as grade
+
+    return grade(rest)
 
 
 def train_command(rest: Sequence[str]) -> int:

@@ -180,6 +180,13 @@ def test_launcher_and_package_offer_the_same_verbs(launcher):
         assert re.search(rf"^  {verb}\b", cli.USAGE, re.MULTILINE)
 
 
+def test_only_a_teachers_verbs_of_grade_install_the_tools_of_the_tests(launcher):
+    for words in ([], ["--help"], ["preview", "04_clip.ipynb"]):
+        assert launcher.extras_for("grade", words) == ["course"]
+    assert launcher.extras_for("check", ["04"]) == ["course"]
+    assert launcher.extras_for("grade", ["run", "files"]) == ["course", "test"]
+
+
 @pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"], ["reset", "--help"]])
 def test_help_installs_nothing(words, env, tmp_path):
     root = toy.write_clone(tmp_path / "clone")

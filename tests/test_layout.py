@@ -40,7 +40,7 @@ HOMES = {
     "gymnasium": {"envs", "cli"},
     "IPython": {"notebook", "widgets"},
     "packaging": {"notebook"},
-    "tqdm": {"cli"},
+    "tqdm": {"cli", "grading"},
     "tyro": {"cli"},
 }
 # library that pyproject.toml does not declare -> why it is there all the same
@@ -57,7 +57,7 @@ COMES_ALONG = {
 HEAVY = ("torch", "numpy", "gymnasium", "matplotlib", "IPython", "jaxtyping", "tyro", "tqdm")
 # Modules of a folder that belong to no single lesson.
 SHARED = {
-    "figures": {"__init__", "style", "staircase"},
+    "figures": {"__init__", "style", "staircase", "grading"},
     "checks": {
         *("__init__", "answers", "compare", "desk", "exercises", "guard", "hashed", "judge"),
         *("own", "run", "words"),

@@ -191,19 +191,22 @@ judge_cells(task, results)
 """
 
 
-def run_answers(cells: Mapping[str, str], *, folder: Path) -> Iterator[Line]:
+def run_answers(
+    cells: Mapping[str, str], *, folder: Path, package: Path | None = None
+) -> Iterator[Line]:
     """Judge answers in processes that may hang or die.
 
     Args:
         cells: source by id.
         folder: working folder of the answers.
+        package: folder with another copy of the package for them, where nothing is kept.
 
     Yields:
         One verdict for each, in order.
     """
     left = dict(cells)
     while left:
-        judged, broken = one_process(left, folder)
+        judged, broken = one_process(left, folder, environment(package))
         for line in judged:
             del left[line.id]
             yield line
@@ -213,7 +216,9 @@ def run_answers(cells: Mapping[str, str], *, folder: Path) -> Iterator[Line]:
             yield Line(id, False, f"not yet. {broken}")
 
 
-def one_process(cells: Mapping[str, str], folder: Path) -> tuple[list[Line], str]:
+def one_process(
+    cells: Mapping[str, str], folder: Path, env: Mapping[str, str]
+) -> tuple[list[Line], str]:
     """Run one process until it ends or hangs: what it judged, and how it broke off."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
         task, results = Path(place) / "task.json", Path(place) / "results.jsonl"
@@ -223,7 +228,7 @@ def one_process(cells: Mapping[str, str], folder: Path) -> tuple[list[Line], str
         process = subprocess.Popen(
             [sys.executable, "-P", "-c", CHILD, str(task), str(results)],
             cwd=folder,
-            env=environment(),
+            env=env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -238,11 +243,14 @@ def one_process(cells: Mapping[str, str], folder: Path) -> tuple[list[Line], str
     return lines, broken
 
 
-def environment() -> dict[str, str]:
-    """Let the process find this package, wherever it runs."""
-    root = str(Path(__file__).resolve().parents[2])
+def environment(package: Path | None = None) -> dict[str, str]:
+    """Let the process find this package, or another copy of it, wherever it runs."""
+    root = str(package or Path(__file__).resolve().parents[2])
     search = [root, os.environ.get("PYTHONPATH", "")]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search))}
+    found = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, search))}
+    if package:
+        found.pop("PPO_LESSONS_HOME", None)
+    return found
 
 
 def wait(process: "subprocess.Popen[bytes]", results: Path) -> str:
