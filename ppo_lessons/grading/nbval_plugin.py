@@ -41,7 +41,7 @@ STRETCH = 3.0  # a busy processor makes time at most so many times as long
 LARGEST = 4_000_000  # bytes of one part of a message; a connection that sends more is closed
 QUEUE = 50  # messages that may wait here
 SAID = 16_000  # characters of what is kept of a failure, or of what a cell told
-PR_SET_CHILD_SUBREAPER = 36
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 SHOWN = ("stream", "execute_result", "display_data", "error")
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
@@ -688,6 +688,10 @@ def resident(process: int) -> int:
 
 
 def adopt() -> None:
-    """Become the parent of all that a kernel leaves behind, so that it can be found and ended."""
+    """Become the parent of all that a kernel leaves behind, so that it can be found and ended.
+
+    And end with the grader itself, whatever ends that: nothing may run on unattended.
+    """
     with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -66,7 +67,11 @@ class Ran:
 
 
 def run_jobs(
-    jobs: Sequence[Job], *, isolation: Isolation, limits: Limits | None = None
+    jobs: Sequence[Job],
+    *,
+    isolation: Isolation,
+    limits: Limits | None = None,
+    stop: threading.Event | None = None,
 ) -> list[Ran | InfrastructureError]:
     """Run a batch in one trusted process.
 
@@ -74,6 +79,7 @@ def run_jobs(
         jobs: any number; ten share the cost of starting pytest well.
         isolation: from `sandbox.choose`.
         limits: what each part of each job may use.
+        stop: once it is set, by another thread, the processes are ended.
 
     Returns:
         For each job, in order, what became of it; errors are returned, not raised.
@@ -89,7 +95,7 @@ def run_jobs(
                 notebooks += notebooks_of(job, number, work, isolation, limits)
             except (ValueError, OSError) as error:
                 found[number] = InfrastructureError(f"{job.student}: {error}")
-        report = run_notebooks(notebooks, work, limits)
+        report = run_notebooks(notebooks, work, limits, stop or threading.Event())
         for number, job in enumerate(jobs):
             own = [each for each in notebooks if each.job == number]
             found[number] = found[number] or ran(job, own, report)
@@ -221,19 +227,23 @@ def kernel_limits(limits: Limits, *, contains: bool) -> dict[str, int]:
 Report = dict[str, list[dict[str, Any]]]  # news by the notebook's name
 
 
-def run_notebooks(notebooks: Sequence[Notebook], work: Path, limits: Limits) -> Report:
+def run_notebooks(
+    notebooks: Sequence[Notebook], work: Path, limits: Limits, stop: threading.Event
+) -> Report:
     """Run all notebooks; if the process ends or hangs in one of them, go on after that one."""
     report: Report = {}
     left, tries = list(notebooks), 0
-    while left and tries <= len(notebooks):
+    while left and tries <= len(notebooks) and not stop.is_set():
         tries += 1
-        news = run_pytest(left, work / f"run{tries}", limits)
+        news = run_pytest(left, work / f"run{tries}", limits, stop)
         report |= news
         left = [each for each in left if each.name not in news]
     return report
 
 
-def run_pytest(notebooks: Sequence[Notebook], folder: Path, limits: Limits) -> Report:
+def run_pytest(
+    notebooks: Sequence[Notebook], folder: Path, limits: Limits, stop: threading.Event
+) -> Report:
     """Run pytest once.
 
     Returns:
@@ -264,7 +274,7 @@ def run_pytest(notebooks: Sequence[Notebook], folder: Path, limits: Limits) -> R
             start_new_session=True,
         )
         try:
-            watch(process, told, limits.wall)
+            watch(process, told, limits.wall, stop)
         finally:
             end(process)
     report: Report = {}
@@ -306,10 +316,12 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
-def watch(process: "subprocess.Popen[bytes]", told: Path, wall: float) -> None:
-    """Wait until a process ends, or reports nothing for too long."""
+def watch(
+    process: "subprocess.Popen[bytes]", told: Path, wall: float, stop: threading.Event
+) -> None:
+    """Wait until a process ends, or reports nothing for too long, or is no longer wanted."""
     size, heard = -1, time.monotonic()
-    while process.poll() is None:
+    while process.poll() is None and not stop.is_set():
         if (now := told.stat().st_size) != size:
             size, heard = now, time.monotonic()
         elif time.monotonic() - heard > wall:
