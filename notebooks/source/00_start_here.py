@@ -7,7 +7,8 @@
 # instructions. It goes piece by piece: each piece is the answer to a problem that you have seen
 # happen a moment before. The map below says which lessons are there.
 #
-# You need some Python and some probability. You need no reinforcement learning.
+# You need Python, derivatives and expectations, and enough torch or NumPy to read `x.softmax(-1)`.
+# You need no reinforcement learning.
 #
 # Run the cell below: click into it and press Shift + Enter. It ends with a green line if your
 # set-up is fine. If not, it says what is wrong and what to type.
@@ -30,8 +31,10 @@ setup()
 # ## Something to move
 #
 # Widgets like this one stand in most lessons. Here an agent takes twelve steps: eleven cost 0.1 each,
-# the last one pays 2. How much is the way worth, if each step of waiting makes a reward count less?
-# Guess, reveal, then turn γ, the factor per step, or drag a reward. Lesson 01 says more about γ.
+# the last one pays 2. Seen from the start, each step of waiting makes a reward count 0.9 times as
+# much; this factor is γ (gamma). Added up like that, what are all twelve rewards worth? That sum is
+# G_0 in the picture; G_t is the same for those who begin at step t. Guess, reveal, then turn γ or
+# drag a reward. Lesson 01 says more.
 
 # %%
 ReturnHorizon()
@@ -44,8 +47,8 @@ ReturnHorizon()
 # environment **CartPole**.
 #
 # At first the agent pushes at random, and the pole stands for about 20 steps. Then PPO, short for
-# *proximal policy optimization*, trains it for 40,000 steps. How long will the pole stand after that,
-# on average?
+# *proximal policy optimization*, trains it for about 40,000 steps. How long does the pole stand in
+# the last 100 games of that training, on average?
 #
 # Write your guess in place of `None`. A wrong guess is worth more than no guess: the surprise is
 # what you will remember.
@@ -55,8 +58,9 @@ predict("start_here.steps", None, unit="steps")
 
 # %% [markdown]
 # Now train. It takes a few seconds. The line below the cell moves while the agent learns: `return` is
-# the number of steps the pole stood, averaged over the last 100 games. (`kl_k3` says how far the
-# last update moved the agent; you will meet it later.)
+# the number of steps the pole stood, averaged over the last 100 games. (`kl_k3` says how far the last
+# update moved the agent; you will meet it later. Of the two numbers in `budget` you get the first;
+# the second is for quick tests of the course.)
 
 # %% tags=["nbval-ignore-output"]
 config = PPOConfig(env="CartPole-v1", total_steps=budget(40_960, 16_384))

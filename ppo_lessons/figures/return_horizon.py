@@ -40,7 +40,9 @@ def return_horizon_figure(
         left.bar(steps, earned, width=0.8, label="reward", **outline)
         left.bar(steps, counted, width=0.5, color=NEW_POLICY, label="counts γᵏ·reward")
         seen = steps >= step
-        left.plot(steps[seen], np.array(weights)[seen], ".-", color=INK, lw=1, label="weight γᵏ")
+        gamma = 1.0 if horizon is None else 1 - 1 / horizon
+        label = f"weight γᵏ, γ = {gamma:.2f}"
+        left.plot(steps[seen], np.array(weights)[seen], ".-", color=INK, lw=1, label=label)
         if horizon is not None and step + horizon <= steps[-1] + 0.6:
             left.axvline(step + horizon, color=GOAL, linestyle=":", label="horizon 1/(1 − γ)")
         left.set(title=title, xlabel="step t", ylabel="reward, weight", ylim=(-2.1, 2.1))
