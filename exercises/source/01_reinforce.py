@@ -156,15 +156,15 @@ check.reinforce_loss(reinforce_loss)
 # | ended | no | no | yes | no | yes |
 # | case | a | b | c | d | |
 #
-# **Three slopes.** A game has at most two steps, and both look alike, so the policy has one parameter:
-# a logit z, which gives the probability p = 1 / (1 + e⁻ᶻ) of *pushing*. To *leave* ends the game with 0.
-# The first push pays 1 and leads to the second step; a push there pays −1.6 and ends the game. At z = 0,
-# where p = ½ and dp/dz = ¼, how fast does each of these change with z?
+# **Two slopes and an update.** A game has at most two steps, and both look alike, so the policy has one parameter: a
+# logit z, which gives the probability p = 1 / (1 + e⁻ᶻ) of *pushing*. To *leave* ends the game with 0.
+# The first push pays 1 and leads to the second step; a push there pays −1.6 and ends the game. Let z be
+# 0, where p = ½ and dp/dz = ¼. Give two slopes, and what programs follow in their place:
 #
-# - **e**: the **discounted J**, the mean of Σ γᵗ·r_t over episodes;
-# - **f**: the **undiscounted J**, the mean of Σ r_t;
-# - **g**: the **usual update**, the mean of Σ ∂log π(a_t)/∂z · G_t, where G_t is the reward-to-go with
-#   γ = 0.5. It is what policy-gradient code follows, and it forgets the γᵗ in front of the later step.
+# - **e**: by how much the **discounted J**, the mean of Σ γᵗ·r_t over episodes, grows per unit of z;
+# - **f**: the same for the **undiscounted J**, the mean of Σ r_t;
+# - **g**: the **usual update** itself (not how it changes): the mean over episodes of Σ ∂log π(a_t)/∂z ·
+#   G_t, where G_t is the reward-to-go with γ = 0.5. It forgets the γᵗ in front of the later step.
 #
 # Before you compute: have e and g the same sign?
 
@@ -258,10 +258,11 @@ check.episode_gradients(episode_gradients)
 # %% [markdown]
 # ## Train with your own loss
 #
-# Once exercise 3 passes, put your function into the training loop. The slot also offers the
-# log-probabilities of the old policy, which REINFORCE does not look at; and since nothing but your
-# line holds the policy near its data, each batch is used once. The task is CartPole: a cart must keep a
-# pole upright, and the return counts the steps until the pole falls. The cell runs for a few seconds.
+# Once exercise 3 passes, put your function into the training loop. The loop gives it one thing more, the
+# log-probabilities that were written down when the batch was drawn; REINFORCE does not look at them. And
+# since a batch is right for one step, it goes over each batch once (`num_epochs=1`, in a few smaller
+# pieces). The task is CartPole: a cart must keep a pole upright, and the return counts the steps until
+# the pole falls. The cell runs for a few seconds.
 
 
 # %% tags=["nbval-ignore-output"]

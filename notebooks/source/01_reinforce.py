@@ -58,9 +58,10 @@ quiz("reinforce.warm_probability")
 #
 # - What you do is an **action**. What you are paid for it is a **reward**.
 # - A **policy** π gives each action a probability. You act by drawing from it.
-# - The numbers that learning may change are the **parameters**. Here they are two, one for each lever,
-#   and they are called **logits**. They may be any numbers; the **softmax** makes probabilities of them,
-#   π(a) = exp(z_a) / (exp(z_0) + exp(z_1)). Logits (0, 0) give (0.5, 0.5), and (0, 1) gives (0.27, 0.73).
+# - The numbers that learning may change are the **parameters**. Here they are two, z_0 and z_1, one for
+#   each lever, and they are called **logits**. They may be any numbers; the **softmax** makes
+#   probabilities of them, π(a) = exp(z_a) / (exp(z_0) + exp(z_1)). Logits (0, 0) give (0.5, 0.5), and
+#   (0, 1) gives (0.27, 0.73).
 #
 # The idea: pull a lever, then move the logits so that this lever becomes more likely, and move them the
 # farther the more it paid:
@@ -98,7 +99,8 @@ compare("reinforce.one_draw", unlucky[0])
 # %% [markdown]
 # It became *more* likely. A reward of 1 is all that REINFORCE has seen, and 1 is more than nothing. Had
 # you pulled lever 1, its probability would have gone from 0.5 to 0.818. Each of the two happens half of
-# the time. So take the average of the two pushes. (`gamma` comes much later; at 1 it does nothing.)
+# the time. So take the average of the two pushes. (A **bandit** is a machine with levers. `gamma` comes
+# much later; at 1 it does nothing.)
 
 # %%
 levers = exact.bandit([1.0, 3.0])
@@ -115,8 +117,9 @@ show(
 )
 
 # %% [markdown]
-# (That two arrows are equally long is chance: the reward 1 pushes by 1 · 1/2, and the average push is (3 −
-# 1) / 4.)
+# (That two arrows are equally long is chance. At the coin log π has the slope 1/2 in the logit of the
+# lever that you pulled, and −1/2 in the other. So the reward 1 pushes by 1/2. The average push is half of
+# 3/2 − 1/2, and that is 1/2 as well.)
 #
 # A sentence that matters is a **claim**. It is checked, and a changed sentence beside it is checked, too,
 # which has to fail. If either goes the wrong way, the cell stops with an error. So a grey ✘ is good news.
@@ -205,9 +208,9 @@ claim(
 
 # %% [markdown]
 # This has a consequence. Add 100 to every reward. The mean push does not change, since 100 times zero is
-# zero. But look at the single pushes. For two levers at (0.5, 0.5), here is the mean push on the first
-# logit and its **spread** (the standard deviation) over the draws. For the rewards 1 and 3 the spread is 1.
-# What is it for 101 and 103?
+# zero. But the single pushes do. Take two levers at (0.5, 0.5) and the push on the first logit. How much
+# it differs from draw to draw is measured by its standard deviation, here called the **spread**. For the
+# rewards 1 and 3 it is 1. What is it for 101 and 103?
 
 # %%
 predict("reinforce.spread", None)
@@ -230,8 +233,8 @@ compare("reinforce.spread", mean_and_spread((101, 103))[1])
 
 # %% [markdown]
 # The same game three times: 1 against 3, both shifted up by 100, both shifted down by 2. The mean never
-# moves. In the last one *every single draw* pushes the right way and equally far. Keep that in mind: what
-# counts is better than *what*.
+# moves. In the last one *every single draw* pushes the right way and equally far. Keep that in mind. A
+# reward tells you little until you ask: better than *what*?
 
 # %%
 claim(
@@ -245,10 +248,11 @@ claim(
 )
 
 # %% [markdown]
-# **Its length is at most √2.** You may read that the push on a rare action is huge, since 1/π is. For
-# logits it is harder than on a likely one, but there is a limit: with two levers the length is √2·(1 − π).
-# The *relative* change has a limit, too. One step with reward 1 and α = 0.5 lifts an action at 0.2 to 0.36, a factor of 1.8;
-# and one at 0.00000001 by a factor of 2.72, to 0.000000027.
+# **The score is never longer than √2.** You may read that the push on a rare action is huge, since 1/π
+# is. In logits a rare action is pushed farther than a likely one, but there is a limit: with two levers
+# the length is √2·(1 − π). The *relative* change has a limit, too. One step with reward 1 and α = 0.5
+# lifts an action at 0.2 to 0.36, a factor of 1.8; and one at 0.00000001 by a factor of 2.72, to
+# 0.000000027.
 
 # %%
 rarity = torch.logspace(-8, -0.05, 60, dtype=torch.float64)
@@ -289,7 +293,7 @@ claim(
 #    valley                        hill
 #    stay: 0   <-- move:  0 ---    stay: +2
 #
-#    a move works half of the time; otherwise you stay where you are
+#    a move works half of the time; if it fails you stay where you are, and earn the same
 # ```
 #
 # - Where you are is the **state**. What you earn, and where you come to, depends on state and action. A
@@ -305,7 +309,9 @@ claim(
 # The return is −1 + 2 + 2 = 3. If you choose every action by a coin, this trajectory has probability 1/2
 # · 1/2 · 1/2 for your choices, times 1/2 for the move that worked: 1/16.
 #
-# The objective J is now the mean return over all trajectories. There are only 18, so they can be listed.
+# The objective J is now the mean return over all trajectories. In each step one of three things happens
+# (you stay, a move works, a move fails); where the last move leads counts for nothing. That makes
+# 3 · 3 · 2 = 18, and they can be listed.
 
 # %%
 game = exact.two_state()
@@ -408,7 +414,9 @@ claim(
 # = \mathbb{E}\left[r_\text{past}\cdot 0\right] = 0$$
 #
 # Here is the function. Its last six lines do the work; above them stand what it promises and the checks
-# of what it is given. `ended` marks the last step of each episode. Think of `gamma` as 1 for now.
+# of what it is given. `Float[Tensor, "T N"]` says: numbers in T rows, one for each step, and N columns,
+# one for each of N games side by side. `ended` marks the last step of each episode. Think of `gamma` as 1
+# for now.
 
 # %%
 show_source(rewards_to_go)
@@ -483,8 +491,10 @@ claim(
 #   on average.
 #
 # On the hill, with one step left, staying pays 2 and moving pays 0. So Q is 2 and 0, V is their mean 1
-# under the coin, and the advantages are +1 and −1. The table has all of them. They depend on the steps that are
-# left, so inside each place counts three times: six states, of which the policy can tell two apart.
+# under the coin, and the advantages are +1 and −1. All of them depend on how many steps are left. So the
+# table has V and A in two places at three times, six states, while the policy knows the place only. It
+# lists A of staying. Under the coin A of moving is minus that, since the two have mean zero; and Q is V +
+# A.
 
 # %%
 values = exact.state_values(game, policy, gamma=1.0).reshape(3, 2)
@@ -517,8 +527,9 @@ claim(
 )
 
 # %% [markdown]
-# Is a baseline free? Its mean is always right; its help is not guaranteed. A bad guess adds noise, even one
-# that is right at the start: the mean return is −0.5625, and on the hill far more is to come.
+# Is a baseline free? It never moves the mean push, but it may add noise. A bad guess does, such as 1 in
+# every state. So does the mean return, −0.5625: where an episode starts that is V, but on the hill far
+# more is to come.
 
 # %%
 claim(
@@ -604,8 +615,9 @@ claim(
 
 # %% [markdown]
 # So γ is a knob: to the right less bias, to the left less noise. (A small γ also makes the push shorter,
-# and where noise is large a shorter one errs less. Is that all? Give the push its best length at each γ:
-# the best γ stay apart.)
+# and where noise is large a shorter one errs less. Is that all it does? Multiply the push, at each γ, by
+# the factor that makes its error smallest. What is left of the squared error is then |∇J|² minus
+# `explained`, and the best γ are still apart.)
 
 # %%
 for n in (3, 10, 1000):
@@ -795,7 +807,8 @@ def improve(policy, optimizer, envs, generator):
 
 
 # %% [markdown]
-# Twelve steps of that. A guess before you run it: will the loss be higher or lower at the end?
+# One such turn, a batch and a step of the parameters, is an **update**. Make twelve. A guess before you
+# run them: will the loss be higher or lower at the end?
 
 # %%
 predict("reinforce.loss_goes", None)
@@ -821,7 +834,7 @@ show(
 # %%
 claim(
     "reinforce.loss_rises",
-    "After twelve steps the return has more than doubled, and so the loss has grown by half or more.",
+    "After twelve updates the return has more than doubled, and so the loss has grown by half or more.",
     mean_returns[-1] > 2 * mean_returns[0] and losses[-1] > 1.5 * losses[0],
     control=("It has done so when divided by the mean weight, too.", scaled[-1] > 1.5 * scaled[0]),
 )
@@ -832,7 +845,7 @@ claim(
 #
 # ## The first wound: used once
 #
-# Count what those twelve steps cost: tens of thousands of moves on the cart, and each move had a say in
+# Count what those twelve updates cost: tens of thousands of moves on the cart, and each move had a say in
 # *one* step of the parameters. Then it was thrown away. Why not use the batch again?
 #
 # Go back to the levers, and take noise out of the question: a batch so large that its means are exact.
@@ -875,9 +888,11 @@ show(
 )
 
 # %% [markdown]
-# It stops at 3 / (1 + 3) = 0.75. There the old batch has no more to say, although the policy is not yet
-# good. Fresh draws would show lever 1 three times out of four, and push on. The mean in ∇J is over draws
-# of the policy *as it is now*, and the first step has moved it. The batch is right for one step.
+# It stops at 3 / (1 + 3) = 0.75. There the pushes on the logit of lever 1 cancel: half of the draws push
+# it by 3 · (1 − 0.75), the other half by −1 · 0.75. The old batch has no more to say, although the policy
+# is not yet good. Fresh draws would show lever 1 three times out of four, and push on. The mean in ∇J is
+# over draws of the policy *as it is now*, and the first step has moved it. The batch is right for one
+# step.
 
 # %%
 claim(
@@ -893,9 +908,10 @@ claim(
 )
 
 # %% [markdown]
-# This was the mild case: all rewards are positive, and each push holds the others. Subtract a mean, and
-# nothing holds the policy any more. Lesson 02 begins there, asks whether old draws can be *corrected*, and
-# ends with what their reuse does to CartPole.
+# This was the mild case: all rewards are positive, so each draw pushes its own lever up, and the policy
+# comes to rest where the pushes are in balance. Subtract a mean from the rewards, and there is no such
+# place any more. Lesson 02 begins there, asks whether old draws can be *corrected*, and ends with what
+# their reuse does to CartPole.
 #
 # ## The second wound: noise
 #
@@ -965,10 +981,10 @@ claim(
 )
 
 # %% [markdown]
-# The same episodes, weighted another way, and two strangers agree. There are two cures, and each is nearly
-# enough here: forget what came before, or subtract what is usual. In the valley and the hill noise can be
-# told exactly. How many episodes does it take until the noise of their mean is no longer than the
-# gradient itself? That is variance / |∇J|²:
+# The same episodes, weighted another way, and two strangers agree. There are two cures, and each is
+# nearly enough here: forget what came before, or subtract what is usual. In the valley and the hill noise
+# can be told exactly. How many episodes must you average, until the spread of the mean has come down to
+# the length of the gradient? That is variance / |∇J|²:
 
 # %%
 size = gradient.square().sum().item()
@@ -995,9 +1011,10 @@ claim(
 # ## Two arrows, with your hands
 #
 # The valley and the hill once more: two independent batches, each with its own gradient, drawn as two
-# arrows. (Only directions count; of the four numbers two are drawn, since the push on moving is minus that
-# on staying.) Guess first how many episodes a batch needs until two of them agree with a cosine of 0.5.
-# Then change the weight and the number of episodes, and draw other pairs.
+# arrows. (Only directions count; of the four numbers two are drawn, since the push on moving is minus
+# that on staying. Arrow 2 is drawn shorter, so that you can see both.) On the right the lines are means
+# over many pairs. Guess first how many episodes a batch needs until two of them agree with a cosine of
+# 0.5. Then change the weight and the number of episodes, and draw other pairs.
 
 # %%
 arrows = GradientAgreement(keep_as="reinforce.enough_episodes")
@@ -1099,9 +1116,9 @@ quiz("reinforce.reuse")
 # %% [markdown]
 # ## The stair
 #
-# How far does this one line get? CartPole, ten seeds, with the two weights that you know and one learning
-# rate. No new batch begins after 98,000 moves; the one that runs then is finished. This was run once and
-# recorded.
+# How far does this one line get? CartPole, ten seeds, two of the weights (the full return and the
+# reward-to-go), and one learning rate. No new batch begins after 98,000 moves; the one that runs then is
+# finished. This was run once and recorded.
 #
 # The curves show the mean return of the 32 episodes of each update. The dots at the right are the end: 50
 # more episodes in which each policy takes its likeliest action, which is called **greedy**. A seed has
@@ -1133,11 +1150,15 @@ claim(
     "reinforce.stair",
     "Of ten seeds the full return solves none, and reward-to-go 8 with at most 19 updates each.",
     list(solved.values()) == [0, 8] and max(taken["reward-to-go"]) == 19,
-    control=("Some seed with the full return was given fewer.", min(taken["full return"]) <= 19),
+    control=(
+        "Some seed with the full return had no more than 19 either.",
+        min(taken["full return"]) <= 19,
+    ),
 )
 
 # %% [markdown]
-# (The full return had more updates, 23 to 61, since its episodes stayed short.) What did one of them cost?
+# (The full return had more updates, 23 to 61, since its episodes stayed short.) What did one update with
+# the reward-to-go cost?
 
 # %%
 spent = [run["env_steps"][-1] for run in study["runs"]["reward-to-go"]]
@@ -1157,6 +1178,9 @@ print(f"{sum(spent) / sum(taken['reward-to-go']):,.0f} moves for one step of the
 # - Below γ = 1, programs follow the usual update, which is the gradient of neither J.
 # - The value of the loss says nothing. Watch the return.
 # - **Two wounds.** A batch is right for one step, and one episode holds more noise than signal.
+#
+# What is often said of REINFORCE and only half true stands in [a list](../docs/half_truths.md), each item
+# with the cell of this lesson that shows it.
 #
 # Next: may you use a batch again after all, if you correct for the step that you took? That is the ratio,
 # [lesson 02](02_importance.ipynb). And who says how good was expected? The critic,

@@ -54,7 +54,7 @@ def gradient_agreement_figure(
         right.plot(num_episodes, cosine[here], "s", ms=12, mfc="none", mec=INK, mew=1.8)
         right.axhline(target, color=GOAL, linestyle=":", linewidth=1.2)
         right.set(title="More episodes, more agreement", xlabel="episodes in each batch")
-        right.set(ylabel="cosine between two batches", ylim=(-1.05, 1.05))
+        right.set(ylabel="mean cosine between two batches", ylim=(-1.05, 1.05))
         return picture
 
 

@@ -115,7 +115,7 @@ QUIZZES = (
     Quiz(
         id="reinforce.three_vectors",
         question="A program multiplies each ∇log π by the discounted reward-to-go (γ = 0.9) and "
-        "adds up all steps, each with weight 1. On average it follows",
+        "adds these up over all steps, with no further factor. In general it follows, on average,",
         options={
             "a": (
                 "the gradient of the discounted J",
