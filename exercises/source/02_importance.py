@@ -73,7 +73,7 @@ check.importance_ratios(importance_ratios)
 # - `weights` has shape `[B]`. No weight is negative, and not all are 0.
 # - The result is one number, from 1 to B: a Python number or a tensor, as you like.
 # - Weights may be as large as 10³⁰ or as small as 10⁻³⁰, in float32, where the square of neither exists.
-#   How large they are has no influence on the result: use that.
+#   A factor that all weights share has no influence on the result: use that.
 #
 # What must come out for four equal weights, whatever their size?
 
@@ -107,7 +107,8 @@ check.effective_sample_size(effective_sample_size)
 #   `advantages`: no gradient may flow into either.
 # - All three have the same shape, whatever it is; the mean goes over every sample.
 # - What comes back is a tensor without dimensions that has a gradient (not a float).
-# - The advantages are taken as they are. The training loop has normalised them before.
+# - The advantages are taken as they are. (The training loop has **normalised** them before: their mean is
+#   subtracted, and their spread divided out.)
 #
 # This function has the signature that the training loop asks for: at the end of this page you train
 # with it. Write it without calling your answer to exercise 1, so that it can stand alone.
@@ -249,9 +250,10 @@ check.mended_squeeze(mended_squeeze)
 #
 # *Difficulty 4 of 5, importance 2 of 5, 15 minutes.*
 #
-# What the environment does cancels in the ratio of two episodes' probabilities, and what is left is a
-# product: the ratios of all steps so far. Write this weight for each step: the product of the ratios
-# from the start of its episode up to the step itself.
+# What the environment does cancels in the ratio of two episodes' probabilities, and what is left is the
+# product of the ratios of all steps. Write it for each step: the product of the ratios from the start of
+# its episode up to the step, its own ratio included. At the last step that is the weight of the whole
+# episode.
 #
 # - `log_probs`, `log_probs_old` and `ended` have shape `[T, N]`: T steps of N environments, time first.
 # - `ended` is boolean. True at index t says that step t was the last of its episode; the row after it

@@ -116,12 +116,15 @@ claim(
 
 # %% [markdown]
 # Why? Add up who pushes. Lever 0 is in the batch eight times with advantage 0.2, lever 1 once with 1.2,
-# lever 2 once with −2.8. So lever 0 is pushed with 1.6 and lever 1 with 1.2, *at every step*. (The score is
-# 1 at the drawn lever, minus π. The π drops out, since 1.6 + 1.2 − 2.8 = 0. So no policy is a place of
-# rest. With positive rewards it does not drop out.) At the first step that is as it should be: eight of
-# ten is how often the policy draws lever 0. As the policy changes, the counts should change with it, and in
-# the batch they do not. Reuse takes *often drawn* for *good*. You can see it in the logarithm of
-# π(0) / π(1), the **log-odds**: each step adds (1.6 − 1.2) / 10 to it.
+# lever 2 once with −2.8. So lever 0 is pushed with 1.6 and lever 1 with 1.2, *at every step*. At the
+# first step that is as it should be: eight of ten is how often the policy draws lever 0. As the policy
+# changes, the counts should change with it, and in the batch they do not. Reuse takes *often drawn* for
+# *good*. You can see it in the logarithm of π(0) / π(1), the **log-odds**: each step adds (1.6 − 1.2) /
+# 10 to it.
+#
+# (Why does it not come to rest, as in lesson 01? The score is 1 at the drawn lever, minus π. Here the π
+# is multiplied by 1.6 + 1.2 − 2.8 = 0 and drops out, so the push is the same wherever the policy is. With
+# positive rewards it does not drop out.)
 
 # %%
 odds = (without[:, 0] / without[:, 1]).log().diff()
@@ -224,8 +227,8 @@ claim(
 #
 # Two properties of ratios help to see trouble. First, **under the old policy their mean is 1**: put f = 1
 # into the equation. If the mean ratio of a batch is far below 1, something is missing in the batch; if it
-# is far above, a rare draw came up that weighs much. Second, ratios spread. The wider they spread, the more
-# the mean hangs on a few draws.
+# is far above, a rare draw came up that weighs much. Second, ratios spread. The wider they spread, the
+# more the mean hangs on a few draws. For heads and tails:
 
 # %%
 claim(
@@ -254,8 +257,9 @@ predict("importance.worth", None)
 compare("importance.worth", effective_sample_size(weights))
 
 # %% [markdown]
-# Nearly all the weight lies on the six. On the right of the picture: what is left of a batch when the
-# new policy takes heads with another probability.
+# Nearly all the weight lies on the six. On the right of the picture: what is left of a batch when the new
+# policy takes heads with another probability. In a large batch the mean weight is 1, so each draw is
+# worth 1 / (mean of w²), and that is 1 / Σ (π_new² / π_old).
 
 # %%
 chances = torch.linspace(0, 1, 201, dtype=torch.float64)
@@ -289,10 +293,11 @@ claim(
 # %% [markdown]
 # Reuse is dear when the new policy wants what the old one rarely did.
 #
-# But take this number for a warning light, not for a count. It is a rule of thumb (Kish 1965, Kong 1992) for
-# things that have nothing to do with the weights. Here they do: heads pay more, and weigh more. As many
-# draws of the new policy as the ten are worth for its mean pay, first as it stands, then with 9.95
-# subtracted from each pay:
+# But take this number for a warning light, not for a count. It is a rule of thumb (Kish 1965, Kong 1992)
+# for averages of things that have nothing to do with the weights. Pay has to do with them: heads pay
+# more, and weigh more. So ask again, for the pay: how many draws of the new policy itself would tell its
+# mean pay as exactly as the ten weighted ones? First for the pay as it stands, then with 9.95 subtracted
+# from each pay:
 
 # %%
 ratio = coin_new / coin_old
@@ -362,11 +367,12 @@ def seen_from(policy):
 blind, seeing = seen_from(never), seen_from(rarely)
 print(f"never taken:           weighted mean {blind[0]:.2f}, mean ratio {blind[1]:.2f}")
 print(f"once in a thousand:    weighted mean {seeing[0]:.2f}, mean ratio {seeing[1]:.2f}")
+print(f"effective sample size of a thousand such draws: {1000 * seeing[2]:.1f}")
 
 # %% [markdown]
-# The four that are missing are missing for ever: no number of draws brings them back. The mean ratio
-# of 0.6 gives it away. One time in a thousand is enough for the mean to be right, and by far not
-# enough for it to be useful: it hangs on the few draws that weigh 400.
+# Of the 4.9, the third action earns 4. They are missing for ever: no number of draws brings them back.
+# The mean ratio of 0.6 gives it away. One time in a thousand is enough for the mean to be right, and by
+# far not enough for it to be useful: it hangs on the few draws that weigh 400.
 
 # %%
 claim(
@@ -441,7 +447,7 @@ print(f"ratio {ratios[moved.chosen]:.3f}, widget {moved.ratios[moved.chosen]:.3f
 print(f"share {share:.3f}, widget {moved.effective_share:.3f}")
 
 # %% [markdown]
-# The share is the effective sample size of a large batch, for one draw.
+# The share is the effective sample size of a large batch, divided by the number of its draws.
 #
 # ## Whole episodes: one weight for all
 #
@@ -526,7 +532,7 @@ mean_without = drawn_by_new[:120].sum() / drawn_by_old[:120].sum()
 # %%
 claim(
     "importance.missed",
-    "83 % of all batches of 64 hold no episode with 120 heads, and their mean weight is 0.47.",
+    "83 % of all batches of 64 hold no episode with 120 heads or more; their mean weight is 0.47.",
     math.isclose(none_rare, 0.833, abs_tol=1e-3)
     and math.isclose(mean_without, 0.471, abs_tol=1e-3)
     and drawn_by_new[120:].sum() > 0.5,
@@ -534,9 +540,10 @@ claim(
 )
 
 # %% [markdown]
-# Each single flip is harmless: its ratio is 1.2 or 0.8, and a batch of flips is worth 96 %. But the mean
-# square grows by 1.04 with each step, and 1.04 to the power of 200 is 2,551. **This is why one works with
-# one ratio for each step, as TRPO and PPO do, and does not multiply them along an episode.**
+# Each single flip is harmless: its ratio is 1.2 or 0.8, and a batch of flips is worth 96 %. But each step
+# multiplies the mean of the squared weight by 1.04, and 1.04 to the power of 200 is 2,551. **This is why
+# one works with one ratio for each step, as PPO does (and TRPO, in lesson 03), and does not multiply them
+# along an episode.**
 #
 # What does that cost? The product corrected everything. One ratio corrects one action. Something must
 # remain uncorrected, and you can compute it exactly.
@@ -617,7 +624,7 @@ claim(
 #    valley                        hill
 #    stay: 0   <-- move:  0 ---    stay: +2
 #
-#    a move works half of the time; otherwise you stay where you are
+#    a move works half of the time; if it fails you stay where you are, and earn the same
 # ```
 
 # %%
@@ -685,8 +692,8 @@ show(
 )
 
 # %% [markdown]
-# Near the old policy the two agree so well that even their gradients are equal. Away from it, the gap
-# grows with the square of the distance.
+# Near the old policy the two agree in value and in slope. Away from it, the gap grows with the square of
+# the distance.
 
 
 # %%
@@ -709,10 +716,10 @@ claim(
 )
 
 # %% [markdown]
-# The gradients, then. (If you left out the three vectors of lesson 01, go on at "L rises, J falls".) One
-# caveat from lesson 01 comes with them. In J a state after t steps counts γᵗ.
-# Code that averages over a batch counts each visit once. Take the two steps of lesson 01 that look
-# alike, where action 1 pays 1 first and costs 1.5 later, with γ = 0.5:
+# So the gradient of L is that of J. With γ below 1, too? (If you left out the three vectors of lesson 01,
+# go on at "L rises, J falls".) It depends on how you count visits. In J a state after t steps counts γᵗ.
+# Code that averages over a batch counts each visit once. Take the two steps of lesson 01 that look alike,
+# where action 1 pays 1 first and costs 1.5 later, with γ = 0.5:
 
 
 # %%
@@ -752,8 +759,9 @@ claim(
 #
 # ## L rises, J falls
 #
-# Now a small world in which L is exact and J falls all the same. **The trap:** action 1 pays at the gate and
-# ruins in the pit. The policy cannot tell the two places apart; it has one probability p for both.
+# Now a small world in which L is exact and J falls all the same. **The trap:** action 1 pays at the gate
+# and ruins in the pit. The policy cannot tell the two places apart; in both it takes action 1 with the
+# same probability p.
 #
 # ```
 # (gate) --- 1: +1 --> (pit) --- 1: -3 --> end
@@ -990,7 +998,8 @@ claim(
 #
 # Learning from draws of the policy itself is called **on-policy**, learning from another policy's
 # **off-policy**. PPO is usually called on-policy. Strictly it is so for its first step on a batch only;
-# after that the batch is a few steps old.
+# after that the batch is a few steps old. (That makes "PPO is on-policy" one of the
+# [half truths](../docs/half_truths.md).)
 #
 # Other methods (DQN and SAC are the best known) keep the last million moves in a **replay buffer**, however
 # old. Why not do so here? The ratio corrects for actions of any age, after all. But L needs two more things
@@ -1095,7 +1104,7 @@ claim(
 # | collected by | the policy as it was before the first of these steps | all policies for a long time |
 # | used | a few epochs, then thrown away | until it is overwritten |
 # | asked | which actions were better than that policy's average | what followed an action |
-# | ratio | needed | not needed for one step ahead |
+# | ratio | needed | not needed: what followed an action does not ask who chose it |
 #
 # ## What breaks it
 #
@@ -1212,7 +1221,7 @@ claim(
     "Of 16 seeds, reuse as it stands ends with none solved, and reuse with the ratio with 8.",
     solved == {"reuse without ratio": 0, "ratio": 8},
     control=(
-        "Most of these 8 also earn 400 while they still draw.",
+        "Most of these 8 also earn 400 in training, where actions are drawn.",
         sum(each >= 400 for each in last) > 4,
     ),
 )

@@ -48,16 +48,16 @@ QUIZZES = (
     ),
     Quiz(
         id="importance.review_wound",
-        question="A batch was drawn by a policy. You write the mean of score times return over it. "
-        "Of which policy is that the gradient of J, on average?",
+        question="A batch was drawn by a policy that has moved on since. You average score times "
+        "return over it. Of which policy can that be the gradient of J, on average?",
         options={
             "a": (
-                "Of the one that drew it",
+                "Of the one that drew it, if the scores are its own",
                 "Right. One step on, the policy is another one, and the batch is not its own.",
                 True,
             ),
             "b": (
-                "Of any policy, as long as the scores are those of that policy",
+                "Of any policy, if the scores are those of that policy",
                 "The scores then fit, but how often each action was drawn does not.",
                 False,
             ),
