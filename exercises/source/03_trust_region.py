@@ -110,8 +110,9 @@ check.natural_gradient_step(natural_gradient_step)
 # *Difficulty 2 of 5, importance 5 of 5, 8 minutes.*
 #
 # A fence is no loss, a price is. Write the loss whose minimum is sought when distance costs β per nat: minus
-# the surrogate, plus β times an estimate of KL(π_old ‖ π). With ρ for the ratio, new over old, the surrogate is
-# the mean of ρ·Â, and the estimate is k3 of lesson 02: the mean of ρ − 1 − log ρ.
+# the surrogate, plus β times an estimate of KL(π_old ‖ π). With ρ for the ratio, new over old, and Â for the
+# advantage (the hat says that it is estimated), the surrogate is the mean of ρ·Â, and the estimate is k3 of
+# lesson 02: the mean of ρ − 1 − log ρ.
 #
 # - `log_probs` are the log-probabilities of the actions now. The gradient flows through them, in both terms.
 # - `log_probs_old` were written down while sampling. They are constants, and so are the

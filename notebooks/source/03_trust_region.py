@@ -57,18 +57,18 @@ quiz("trust_region.review_kl")
 # %% [markdown]
 # ## One step too far
 #
-# Back to **the trap**. Action 1 pays in A and ruins in B, and the policy has one probability p for
-# both. The old policy has p = 0.1.
+# Back to **the trap**. Action 1 pays at the gate and ruins in the pit, and the policy takes it with the
+# same probability p in both. The old policy has p = 0.1.
 #
 # ```
-# (A) --- 1: +1 --> (B) --- 1: -3 --> end
-#  |                 |
-#  +-- 0: +0 --> end +-- 0: +0 --> end
+# (gate) --- 1: +1 --> (pit) --- 1: -3 --> end
+#    |                    |
+#    +-- 0: 0 --> end     +-- 0: 0 --> end
 # ```
 #
-# L is a straight line. In A, p is worth 1 − 0.3 = 0.7; in B it costs 3, and L counts B a tenth of the
-# time, as the old policy visits it. Together 0.7 − 0.3: L = 0.4 · (p − 0.1). It says: the more of
-# action 1, the better, up to p = 1. Where is J highest?
+# L is a straight line. At the gate, p is worth 1 − 0.3 = 0.7; in the pit it costs 3, and L counts the pit
+# a tenth of the time, as the old policy visits it. Together 0.7 − 0.3: L = 0.4 · (p − 0.1). It says: the
+# more of action 1, the better, up to p = 1. Where is J highest?
 
 # %%
 predict("trust_region.best_p", None)
@@ -230,15 +230,15 @@ claim(
 )
 
 # %% [markdown]
-# The difference of probabilities, then? From 0.50 to 0.51, or from 0.01 to 0.02: the same difference,
-# but the second action has become twice as frequent. And a policy that went from 0.99 to 1 would have
-# given up an action for good. (A softmax never gets there.)
+# The difference of probabilities, then? From 0.50 to 0.51, or from 0.01 to 0.02: the same difference, but
+# in the second case the action has become twice as frequent. And a policy that went from 0.99 to 1 would
+# have given up an action for good. (A softmax never gets there.)
 
 # %%
 half, rare, last = mdp.state_kl(coins([0.5, 0.01, 0.99]), coins([0.51, 0.02, 1.0]))
 claim(
     "trust_region.not_probabilities",
-    "One hundredth is a KL of 0.0002 from 0.5, of 0.0031 from 0.01, and infinite from 0.99 to 1.",
+    "A change of 0.01 is a KL of 0.0002 from 0.5, of 0.0031 from 0.01, and infinite from 0.99 to 1.",
     abs(half - 2e-4) < 1e-5 and abs(rare - 0.0031) < 1e-4 and last.isinf(),
     control=("From 0.5 and from 0.01 it is about the same KL.", rare < 2 * half),
 )
@@ -346,10 +346,10 @@ claim(
 #    +--- stay ---> end +--- wrong ---> end
 # ```
 #
-# J = 20 · 0.2 · 0.2. When the log-odds of going move by a small x, its probability moves by p(1 − p)·x
-# = 0.16x, and J by 20 · 0.2 · 0.16x = 0.64x. The same holds for the log-odds of being right. So the
-# plain gradient moves door and room by the same amount. By how many times more than the door does the
-# best step in the ball move the room?
+# J = 20 · 0.2 · 0.2. When the log-odds of going move by a small x, its probability moves by p(1 − p)·x =
+# 0.16x, and J by 20 · 0.2 · 0.16x = 0.64x. The same holds for the log-odds of being right. So the plain
+# gradient moves the two log-odds equally far. The best step in the ball does not. How many times as far
+# as the log-odds of going does it move those of being right?
 
 # %%
 predict("trust_region.room", None, unit="times")
@@ -422,7 +422,7 @@ claim(
 # %% [markdown]
 # (In one direction for each state F is 0: add the same number to both of its logits, and no probability
 # changes. There F has no inverse, and needs none, since g is 0 there, too. The code takes the
-# *pseudo-inverse*, which leaves such directions alone.)
+# *pseudo-inverse*, which leaves such directions alone. It calls the parameters θ and their number P.)
 
 # %%
 show_source(region.natural_gradient_step)
@@ -456,8 +456,8 @@ claim(
 )
 
 # %% [markdown]
-# Line and parabola are approximations, and so is "best". Judge a thousand random steps of the same
-# length by the true L and the true KL:
+# Line and parabola are approximations, and so is "best". Take a thousand random steps, all with a KL of
+# 0.01 by the parabola, and judge them by the true L and the true KL:
 
 
 # %%
@@ -631,8 +631,9 @@ price = slope @ natural / (2 * 0.01)
 print(f"β = {price:.1f} reward per nat")
 
 # %% [markdown]
-# (Here L counts an episode, and the KL is a mean over steps. From a batch both are means over steps.)
-# What does a price twice as high do to the KL?
+# (Here L is a sum over an episode, and the KL a mean over its steps. In a batch both are means over
+# steps, and the price of the same fence is lower: divided by the length of an episode.) What does a price
+# twice as high do to the KL?
 
 # %%
 half_step_kl = kl_at(logits + natural / 2)
@@ -673,8 +674,8 @@ show(
 
 # %% [markdown]
 # A price that is right at the start allows nine times the KL in the middle, three times the step, and
-# holds the policy fast at the end. And it has a unit: reward per nat. Count the rewards in cents, and
-# it is wrong by a hundred.
+# hardly lets the policy move at the end. And it has a unit: reward per nat. Count the rewards in cents,
+# and it is wrong by a hundred.
 
 # %%
 claim(
@@ -740,12 +741,12 @@ show_source(region.penalty_loss)
 def train_with(penalty, after_iteration):
     distances = []
 
-    def look(state):
+    def write_down(state):
         distances.append(state.stats.kl_k3[-1].mean().item())
         after_iteration(state)
 
     config = PPOConfig(total_steps=12 * 2048, final_learning_rate=1.0)
-    train(config, parts=Parts(policy_loss=penalty), on_iteration=look)
+    train(config, parts=Parts(policy_loss=penalty), on_iteration=write_down)
     return distances
 
 
@@ -928,6 +929,7 @@ see_saw = mdp.MDP("see-saw", leads_to, pays, begins, torch.arange(2))
 near_share, far_share = (
     missing(see_saw, coins([0.5, 0.5]), coins([0.51, 0.51]), gamma)[1] for gamma in (0.5, 0.9)
 )
+print(f"share of C: {near_share:.2f} at γ = 0.5, {far_share:.2f} at γ = 0.9")
 claim(
     "trust_region.not_careless",
     "At γ = 0.5 the see-saw needs a quarter of C, and no random pair needs a thirtieth.",
@@ -936,14 +938,14 @@ claim(
 )
 
 # %% [markdown]
-# At γ = 0.9 it needs a twentieth: (1 − γ)/2 in general. So of the two factors 1 / (1 − γ) this place
-# uses one. The theorem is not careless, since nobody may take a thirtieth everywhere. It is generous
-# where γ is near 1, even in a place that was built to hurt, and it is useless for yours.
+# At γ = 0.9 it needs a twentieth. (A share of (1 − γ)/2 fits both.) So of the two factors 1 / (1 − γ)
+# this place uses one. The theorem is not careless, since nobody may take a thirtieth everywhere. It is
+# generous where γ is near 1, even in a place that was built to hurt, and it is useless for yours.
 #
-# TRPO's authors say that its steps would be small. They keep the form of the theorem and drop the
-# number: in the algorithm you find a fence in place of the price, δ = 0.01 set by hand, and the
-# **mean** KL over the states of the batch in place of the maximum, which would be one constraint for
-# every state.
+# TRPO's authors say themselves that steps at the theorem's price would be small. They keep the form of
+# the theorem and drop the number: in the algorithm you find a fence in place of the price, δ = 0.01 set
+# by hand, and the **mean** KL over the states of the batch in place of the maximum, which would be one
+# constraint for every state.
 #
 # What is left of the promise then? Nothing that could be relied on. Put the old policy at p = 0.16,
 # close to the top of J, and go to 0.18.
@@ -959,6 +961,7 @@ def on_both(old, new):
 # %%
 at_the_top, below = on_both(0.16, 0.18), on_both(0.1, 0.12)
 fence_kl = mdp.mean_kl(trap, on_trap(0.18), on_trap(0.16), gamma=1.0)
+print("L promises {:+.4f}, J gains {:+.4f}".format(*at_the_top))
 claim(
     "trust_region.fence_is_no_promise",
     "With a KL of 0.0014 L rises and J falls.",
@@ -967,9 +970,9 @@ claim(
 )
 
 # %% [markdown]
-# (L promises 0.0008, and J loses 0.0004.) And the mean hides single states. The natural step in the
-# fork had a mean KL of 0.0113. How much was it in the room? And in a fork whose old policy nearly
-# always goes, so that the room is seen as often as the door?
+# And the mean hides single states. The natural step in the fork had a mean KL of 0.0113. How much was it
+# in the room? And in a fork whose old policy nearly always goes, so that the room is seen as often as the
+# door?
 
 
 # %%
@@ -991,8 +994,8 @@ claim(
 )
 
 # %% [markdown]
-# So read it soberly. A trust region makes a disaster less likely. It does not make improvement
-# certain.
+# So read it soberly. A trust region makes a disaster less likely. It does not make improvement certain.
+# (What is said of it instead stands among the [half truths](../docs/half_truths.md).)
 #
 # ## The cheapest fence: stop
 #
@@ -1174,9 +1177,9 @@ claim(
 # critic is a network of its own, with its own optimiser.
 #
 # The authors of PPO name these three reasons in their introduction: too complicated, no noise in the
-# network, no sharing. Remember them: they are the list of wishes for lesson 04. (One of the three is
-# granted by half. For a ratio, too, dropout is noise. You can live with it, or switch dropout off.
-# TRPO cannot.)
+# network, no sharing. Remember them: they are the list of wishes for lesson 04. (PPO fulfils one of the
+# three by half only. Dropout makes ratios noisy, too; but there is no fence that this noise could use
+# up.)
 #
 # ## Try it with your hands
 #

@@ -161,8 +161,8 @@ QUIZZES = (
     ),
     Quiz(
         id="trust_region.early_stop",
-        question="`stop_epochs` ends the squeeze when an epoch's KL is above 0.02. In the log you "
-        "find a KL of 0.3. What happened?",
+        question="`stop_epochs` leaves out the remaining epochs of a batch when the KL of one is "
+        "above 0.02. In the log you find a KL of 0.3. What happened?",
         options={
             "a": (
                 "One epoch went that far, and the rule looked afterwards",
