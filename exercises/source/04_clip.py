@@ -81,7 +81,8 @@ check.clipped_surrogate(clipped_surrogate)
 # - What comes back is a tensor without dimensions that has a gradient (not a float).
 # - Probabilities may be as small as e⁻⁸⁰⁰, which a float holds as 0. The loss must still be right,
 #   so take the difference of the logarithms first.
-# - The advantages are taken as they are. The training loop has normalised them before.
+# - The advantages are taken as they are. (The training loop has **normalised** them before: their
+#   mean is subtracted, and their spread divided out.)
 #
 # This function has the signature that the training loop asks for: at the end of this page you
 # train with it. Write it without calling your answer to exercise 1, so that it can stand alone.
@@ -208,7 +209,8 @@ check.mended_loss(mended_loss)
 #
 # *Difficulty 4 of 5, importance 2 of 5, 15 minutes.*
 #
-# Two changes to the clip are in use for language models.
+# Two changes to the clip are in use for language models, whose actions are **tokens**, pieces of
+# words.
 #
 # - **Asymmetric edges** (DAPO, Yu et al. 2025): the interval goes from 1 − `epsilon_low` to
 #   1 + `epsilon_high`. A wider upper side lets rare good tokens grow.
@@ -260,10 +262,16 @@ assert last > 2 * first, "no progress: does exercise 2 pass?"
 print("your loss trains: CartPole's pole stands more than twice as long")
 
 # %% [markdown]
-# ## The solutions
+# ## All at once, and the solutions
 #
-# They are in `solutions/04_clip.ipynb`. Each is one way among several; yours need not look like
-# it. `reveal` says where, after you have tried.
+# `check.all` runs every check on what this notebook holds.
+
+# %% tags=["nbval-ignore-output"]
+check.all(lesson="clip")
+
+# %% [markdown]
+# The solutions are in `solutions/04_clip.ipynb`. Each is one way among several; yours need not look
+# like it. `reveal` says where, after you have tried.
 
 # %%
 reveal("clip.asymmetric_dual_clip")

@@ -60,7 +60,7 @@ quiz("clip.review_kl")
 #
 # PPO counts a good action as if its ratio were at most 1 + ε, with ε = 0.2; the ratio itself may be
 # anything. So this one counts 1.2. Now take a *bad* action, with advantage −1, that other samples have
-# carried from 0.2 to 0.8. How much does PPO count it?
+# carried from 0.2 to 0.8. What number does PPO count it with?
 
 # %%
 predict("clip.worth", None)
@@ -73,7 +73,7 @@ worth, worth_of_bad = (clipped_surrogate(ratios, sign, clip_epsilon=0.2) for sig
 compare("clip.worth", worth_of_bad.item())
 
 # %% [markdown]
-# In full: a bad action that has become likely is to be pushed back, and nothing is taken off. (In the
+# In full, −4: a bad action that has become likely is to be pushed back, and nothing is taken off. (In the
 # next cell a claim is checked, and a changed sentence, which has to fail.)
 
 # %%
@@ -106,8 +106,8 @@ show_source(clipped_surrogate)
 # %% [markdown]
 # ## Eight places
 #
-# An objective moves a policy through its slope. So ask for the slope, at four ratios, for a good and
-# for a bad action. Before you run the cell: at how many of the eight is it zero?
+# An objective moves a policy through its slope. So ask for the slope at the ratios 0.5, 0.9, 1.1 and 1.5,
+# for a good and for a bad action. Before you run the cell: at how many of the eight places is it zero?
 
 # %%
 predict("clip.flat_places", None, unit="of 8")
@@ -191,6 +191,8 @@ moved = torch.tensor([1.5, 1.5, 0.5, 1.0]).log()
 outside, silent = clip_fractions(
     moved, torch.zeros(4), torch.tensor([1.0, -1.0, 1.0, 1.0]), clip_epsilon=0.2
 )
+
+# %%
 claim(
     "clip.two_fractions",
     "Three of four ratios are outside, and one of four samples is silent.",
@@ -202,8 +204,8 @@ claim(
 # ## What it buys on a real batch
 #
 # Take one batch of CartPole, 2,048 samples of a fresh policy, and use it for 32 epochs: once with the
-# clip, once with the ratio alone, which is the `surrogate_loss` of lesson 02. In the training loop a
-# loss is a function that you hand to `Parts`.
+# clip, once with the ratio alone, which is the `surrogate_loss` of lesson 02. In the training loop a loss
+# is a function that you hand to `Parts`; hand it none, and the loop takes the one with the clip.
 
 
 # %%
@@ -214,8 +216,8 @@ def kl_per_epoch(**parts):
 
 
 # %% [markdown]
-# `kl_per_epoch` estimates after each epoch how far the policy is from the one that drew the batch: its
-# KL, in **nats**. (One seed here; three others gave the same picture.)
+# `kl_per_epoch` estimates for each epoch how far the policy is from the one that drew the batch: its KL,
+# in **nats**. (One seed here; three others gave the same picture.)
 
 # %%
 kept, free = kl_per_epoch(), kl_per_epoch(policy_loss=surrogate_loss)
@@ -287,11 +289,12 @@ claim(
 
 
 # %%
-def adam(**settings):
+def adam(learning_rate=0.03, num_steps=60, **settings):
     logits = start.clone().requires_grad_()
-    return list(play(logits, torch.optim.Adam([logits], lr=0.03, **settings), 60))
+    return list(play(logits, torch.optim.Adam([logits], lr=learning_rate, **settings), num_steps))
 
 
+# %%
 small, without_momentum = adam(), adam(betas=(0.0, 0.999))
 claim(
     "clip.momentum",
@@ -302,9 +305,13 @@ claim(
 
 # %% [markdown]
 # Adam moves by a running average of past gradients. Once they stop, that average fades over some ten
-# steps, and each step in between still moves. Smaller steps glide less far: at a learning rate of 0.001
-# to 1.22.
-#
+# steps, and each step in between still moves. Smaller steps glide less far:
+
+# %%
+glides = adam(learning_rate=0.001, num_steps=600)[-1][0]
+print(f"at a learning rate of 0.001 the ratio glides to {glides:.2f}")
+
+# %% [markdown]
 # **Shared parameters.** A network gives many states their probabilities with the same weights. Take
 # two states and one weight, added to the logit of the good action in both. It starts from 0.2 in the
 # first state, from 0.9 in the second, and has advantage 1 in both. In the first, the ratio soon
@@ -408,8 +415,9 @@ claim(
 #
 # ## A lower bound, but of what?
 #
-# You will read that L_clip is a *pessimistic bound*. On the surrogate it is, always: the minimum of two
-# things is at most either of them.
+# You will read that L_clip is a *pessimistic bound*. That is one of the
+# [half truths](../docs/half_truths.md) about PPO. On the surrogate it is such a bound, always: the
+# minimum of two things is at most either of them.
 
 # %%
 generator = torch.Generator().manual_seed(0)
@@ -417,6 +425,8 @@ random_ratios = (0.5 * torch.randn(10_000, generator=generator)).exp()
 random_advantages = torch.randn(10_000, generator=generator)
 plain = random_ratios * random_advantages
 pessimistic = clipped(random_ratios, random_advantages)
+
+# %%
 claim(
     "clip.below_surrogate",
     "On 10,000 random samples the clipped objective is never above ratio times advantage.",
@@ -428,7 +438,8 @@ claim(
 )
 
 # %% [markdown]
-# But the surrogate is itself no promise about the return J. Take the **fork**. All else pays 0.
+# But the surrogate is itself no promise about the return J. Take the **fork** of lesson 03: at the door
+# you go or stay, in the room you are right or wrong, and all but being right pays 0.
 #
 # ```
 # (door) --- go ---> (room) --- right: +20 ---> end
@@ -447,12 +458,15 @@ new_policy = torch.tensor([[0.88, 0.12], [0.59, 0.41]], dtype=torch.float64)
 promised = expected_surrogate(fork(), new_policy, old_policy, clipped, gamma=1.0)
 returns = [expected_return(fork(), policy, gamma=1.0) for policy in (old_policy, new_policy)]
 gained = returns[1] - returns[0]
+
+# %% [markdown]
+# The true gain can be checked by hand: 0.12 · 0.41 · 20 = 0.984. Beside it, a new policy that changes in
+# the room alone:
+
+# %%
 door_kept = torch.stack([old_policy[0], new_policy[1]])
 promised_there = expected_surrogate(fork(), door_kept, old_policy, clipped, gamma=1.0)
 gained_there = expected_return(fork(), door_kept, gamma=1.0) - returns[0]
-
-# %% [markdown]
-# The true gain can be checked by hand: 0.12 · 0.41 · 20 = 0.984.
 
 # %%
 claim(
@@ -494,7 +508,7 @@ def fenced(max_kl):
 stopped, loose = fenced(0.02), fenced(10.0)
 claim(
     "clip.early_stop",
-    "With the rule the squeeze ends within 8 epochs and within 0.2 nats.",
+    "With the rule the work on the batch ends within 8 epochs and within 0.2 nats.",
     len(stopped) <= 8 and stopped[-1] < 0.2,
     control=("A limit of 10 nats ends it within 8 epochs, too.", len(loose) <= 8),
 )
@@ -627,6 +641,8 @@ study = recorded("stairs")
 print(study["command"])
 curves = {name: [run["episode_return"] for run in runs] for name, runs in study["runs"].items()}
 finals = {name: [run["final_greedy"] for run in runs] for name, runs in study["runs"].items()}
+
+# %%
 show(
     figures.stair(curves, finals, study["runs"]["clip"][0]["env_steps"], goal=475),
     alt="Learning curves of 16 seeds on three stairs, with the final returns as dots. Without a ratio "
@@ -658,7 +674,7 @@ claim(
 #   side it pulls back.
 # - It is no wall: a large step, momentum and shared weights all lead past it.
 # - It sees ratios of drawn actions, and nothing else. Not other actions, not states. And what it silences
-#   is the policy loss alone: other terms of the loss still move the weights.
+#   is the policy's own loss: where policy and critic share weights, the critic's loss still moves them.
 # - L_clip ≤ L holds always. By itself, neither of them bounds the return.
 #
 # Next: who says how good was expected? The critic does, in [lesson 05](05_critic.ipynb). How the clip
