@@ -103,7 +103,7 @@ QUIZZES = (
                 False,
             ),
             "c": (
-                "nothing at all: two flags in one row are a bug of the environment",
+                "what you like: two flags in one row are a bug of the environment",
                 "A limit may strike at the very step that ends the task. TimeLimit then sets both.",
                 False,
             ),
@@ -111,8 +111,8 @@ QUIZZES = (
     ),
     Quiz(
         id="rollout.last_row",
-        question="Row T − 1, the last of the rollout: both flags false. What is right for its "
-        "advantage and for what its episode has earned?",
+        question="Row T − 1, the last of the rollout: both flags false. Which rule gets its "
+        "advantage right, and the return of its episode as well?",
         options={
             "a": (
                 "Its future counts 0, since the data ends here",
