@@ -78,8 +78,8 @@ check.td_errors(td_errors)
 #
 # *Difficulty 3 of 5, importance 5 of 5, 15 minutes.*
 #
-# A step is credited with its own TD error, and with those that follow in the same game, each step later
-# once more times γλ. Write **GAE**.
+# A step is credited with its own TD error and with those that follow in the same game. Each of these
+# weighs γλ times as much as the one before it. Write **GAE**.
 #
 # - The first four arguments are those of exercise 1.
 # - `truncated` is boolean. True says that we stopped watching after this step. The game would have gone
@@ -160,7 +160,7 @@ check.normalize_advantages(normalize_advantages)
 #
 # *Difficulty 2 of 5, importance 5 of 5, 8 minutes.*
 #
-# When a rollout was scored, the critic said `values_old`, and GAE found by how much it was wrong:
+# When a rollout had been collected, the critic said `values_old`, and GAE found by how much it was wrong:
 # `advantages`, raw, as they came out of exercise 2. The sum of the two is what the critic should have
 # said, its target. Then the optimiser takes several steps on the same rollout. At each of them the critic
 # says something new, `values`, and the target stays where it is.

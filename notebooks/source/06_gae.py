@@ -213,7 +213,8 @@ claim(
 )
 
 # %% [markdown]
-# Why are the two the same? Look at an n-step return minus V(s_t). Two steps are enough to see it:
+# Why is this mixture, minus V(s_t), the sum of the judge who halves? Look at an n-step return minus
+# V(s_t). Two steps are enough to see it:
 #
 # $$r_0 + \gamma\,r_1 + \gamma^2 V(s_2) - V(s_0) = \underbrace{r_0 + \gamma V(s_1) - V(s_0)}_{\delta_0}
 # + \gamma\,\underbrace{(r_1 + \gamma V(s_2) - V(s_1))}_{\delta_1}$$
@@ -278,14 +279,15 @@ claim(
 )
 
 # %% [markdown]
-# How far does a trace reach? PPO programs often take γ = 0.99 and λ = 0.95. Then a TD error weighs
-# 0.94 one step before, 0.5 about 11 steps before, and all weights together make 1 / (1 − γλ).
+# How far does a trace reach? PPO programs often take γ = 0.99 and λ = 0.95. Then a TD error counts
+# 0.94 for the step before its own, and about 0.5 for the step 11 back. All weights together make
+# 1 / (1 − γλ).
 
 # %%
 weights = 0.9405 ** torch.arange(1000, dtype=torch.float64)
 claim(
     "gae.reach",
-    "At γ = 0.99 and λ = 0.95 all weights sum to 16.8, and the twelfth step before gets less than half.",
+    "At γ = 0.99 and λ = 0.95 all weights sum to 16.8, and the step twelve back gets less than half.",
     abs(weights.sum() - 16.807) < 1e-3 and weights[11] > 0.5 > weights[12],
     control=("They sum to 20, which is 1 / (1 − λ).", abs(weights.sum() - 20) < 1),
 )
@@ -297,7 +299,7 @@ claim(
 # ## The two ends of the scale
 #
 # λ = 0 leaves one TD error: believe the critic after a single step. λ = 1 lets all V in between
-# cancel; what is left is G − V(s), the reward-to-go minus a baseline, as you had it in lesson 01.
+# cancel; what is left is G − V(s), the reward-to-go minus a baseline, as you had it in lesson 05.
 # Test it on a random game that is played to its end:
 
 # %%
@@ -323,12 +325,22 @@ claim(
 # %% [markdown]
 # "At λ = 1 the critic has no say." Two conditions hide in that sentence. The first: **the game must
 # have been played to its end.** Programs collect a fixed number of steps and stop wherever they
-# are. Stop the game of three moves after two. Then the last V stands for everything that was not
-# seen, and at λ = 1 as well.
+# are. Stop the game of three moves after two. Of the whole game, λ = 1 said +4 about the sacrifice.
+# What does it say now?
+
+# %%
+predict("gae.cut", None)
 
 # %%
 cut = {"rewards": rewards[:2], "values": values[:2], "next_values": next_values[:2]}
 cut |= {"terminated": no_end[:2], "truncated": no_end[:2]}
+compare("gae.cut", advantages_at(1.0, **cut)[0])
+
+# %% [markdown]
+# 0 + 0 + 6 − 4 = 2. The 6 is what the critic expected when you stopped: it stands for everything that
+# was not seen, at λ = 1 as well.
+
+# %%
 claim(
     "gae.cut",
     "Stopped after two moves, λ = 1 says +2 about the sacrifice and no longer +4.",
@@ -340,9 +352,8 @@ claim(
 )
 
 # %% [markdown]
-# 0 + 0 + 6 − 4 = 2: the 6 is the critic's. The second condition is on what you want. γ is a knob of
-# its own, and no λ undoes what γ does. That comes below, when there is something exact to compare
-# with.
+# The second condition is on what you want. γ is a knob of its own, and no λ undoes what γ does. That
+# comes below, when there is something exact to compare with.
 #
 # ## A walk that can be solved
 #
@@ -373,8 +384,8 @@ def moments(critic, gae_lambda):
 
 
 # %% [markdown]
-# Is that what `compute_gae` does on real episodes? Draw 5,000, score them with a critic that says
-# half of the truth, and compare the mean gradient with the exact one, in standard errors.
+# Is that what `compute_gae` does on real episodes? Draw 5,000, weigh their steps by GAE with a critic
+# that says half of the truth, and compare the mean gradient with the exact one, in standard errors.
 
 # %%
 episodes = exact.sample_trajectories(walk, policy, num_trajectories=5000, generator=generator)
@@ -386,7 +397,7 @@ scored = compute_gae(
 )
 
 # %% [markdown]
-# The largest distance of a number of the mean gradient from a target, in standard errors:
+# How far is the mean gradient from a target? Take its worst entry, in standard errors:
 
 
 # %%
@@ -438,7 +449,8 @@ claim(
 
 # %% [markdown]
 # So with a perfect critic there is no bias, and λ decides about noise alone. Each further term adds
-# its own luck to Â. (And to the gradient? The control below says no. You come back to that later.)
+# its own luck to Â. And to the gradient? That is the changed sentence below, and it fails. (You come
+# back to it later.)
 
 # %%
 exactly = [moments(truth, x) for x in (0.0, 0.5, 0.9, 1.0)]
@@ -490,8 +502,9 @@ best = {n: lambdas[(bias**2 + variance / n).argmin()].item() for n in (1, 10, 10
 compare("gae.best_lambda", best[10])
 
 # %% [markdown]
-# And beside it something that most texts leave out: the bias of the *advantage*. How far is the
-# mean of Â from A(s, a)? (Root mean square over the states and actions that the policy meets.)
+# All this is about the gradient. There is something that most texts leave out: the bias of the
+# *advantage*. How far is the mean of Â from A(s, a)? (Root mean square over the states and actions
+# that the policy meets.)
 
 # %%
 visits = exact.state_visits(walk, policy, gamma=1.0)
@@ -505,6 +518,21 @@ def advantage_bias(critic, gae_lambda):
 
 # %%
 of_advantage = torch.stack([advantage_bias(half, x) for x in lambdas.tolist()])
+print(f"at λ = 0: gradient off by {bias[0]:.3f}, advantage off by {of_advantage[0]:.3f}")
+
+# %% [markdown]
+# At λ = 1 the gradient is off by 0. And the advantage?
+
+# %%
+predict("gae.bias_at_one", None)
+
+# %%
+compare("gae.bias_at_one", of_advantage[-1])
+
+# %% [markdown]
+# In one picture, the error of the gradient on the left and both biases on the right:
+
+# %%
 show(
     figures.two_biases(
         *(each.numpy() for each in (lambdas, bias, variance, of_advantage)), episodes=(1, 10, 1000)
@@ -608,9 +636,9 @@ claim(
 # %% [markdown]
 # ## A sentence that is half true
 #
-# "With growing λ, bias falls and variance rises." You will read it everywhere. Of the advantage's
-# bias it is false: you saw it rise. Of the gradient it is a rule of thumb, and each half of it has
-# exceptions.
+# "With growing λ, bias falls and variance rises." You will read it everywhere, and it stands on the
+# course's list of [half truths](../docs/half_truths.md). Of the advantage's bias it is false: you saw
+# it rise. Of the gradient it is a rule of thumb, and each half of it has exceptions.
 #
 # **Variance.** Take a critic that is right on average, but inconsistent: 0.3 too high in one place,
 # 0.3 too low in the next, in turns. At λ = 0 all you hear is this critic contradicting itself from
@@ -653,9 +681,9 @@ claim(
 )
 
 # %% [markdown]
-# And a perfect critic? The noise of each Â does rise with λ, but a gradient adds up the steps of an
-# episode, whose errors hang together; up to λ = 0.71 more of them cancels than is added. So "the
-# critic is perfect, take λ = 0" is no theorem, either.
+# And a perfect critic? The noise of each Â does rise with λ. But a gradient adds up the steps of an
+# episode, and the errors of one step may undo those of another. With V exact its noise is least at
+# λ = 0.71. So "the critic is perfect, take λ = 0" is no theorem, either.
 #
 # **Bias.** A critic that is 0.3 too high *everywhere*. As a baseline that is harmless. As a
 # forecast, too, as long as every action leads to a forecast. But in place 0, next to the left end,
@@ -744,7 +772,8 @@ show(
 
 # %% [markdown]
 # The worse the critic, the longer you should wait before believing it; and the more episodes you
-# average, the less you need its help.
+# average, the less you need its help. (At the left edge all lines meet. An exact critic brings no bias,
+# so there is only noise to choose by, and its lowest point is the same for any number of episodes.)
 
 # %%
 claim(
@@ -769,7 +798,7 @@ claim(
 )
 
 # %% [markdown]
-# You need not meet it exactly, and a little too small is better than 1. PPO programs commonly take
+# You need not meet it exactly, and too small is the better side to miss it on. PPO programs often take
 # 0.95; so does this package, by default. Here that costs a third more than the best. But real batches
 # are larger, and then the best λ is, too.
 #
@@ -907,13 +936,21 @@ claim(
 
 # %% [markdown]
 # **Normalised in small groups.** It is common to normalise within each minibatch, the handful of
-# samples of one optimiser step. Then the company decides. Both actions below were better than
-# expected; in a minibatch of their own, one of them is pushed *down*. With a weak sample beside
-# them, neither is.
+# samples of one optimiser step. Two actions were both better than expected, by 5 and by 4, and they
+# make up a minibatch of their own. What does the 4 become?
+
+# %%
+predict("gae.sign_flip", None)
 
 # %%
 pair = normalize_advantages(torch.tensor([5.0, 4.0], dtype=torch.float64))
 trio = normalize_advantages(torch.tensor([5.0, 4.0, -9.0], dtype=torch.float64))
+compare("gae.sign_flip", pair[1])
+
+# %% [markdown]
+# A good action is pushed *down*, for its company. With a weak sample beside the two, neither is.
+
+# %%
 claim(
     "gae.sign_flip",
     "Advantages 5 and 4, normalised on their own, become +1 and −1.",
@@ -922,8 +959,8 @@ claim(
 )
 
 # %% [markdown]
-# (The deviation here is that of the two numbers as they are. torch's own `std` divides by n − 1;
-# then they become +0.71 and −0.71, and a single sample becomes the NaN of lesson 05.)
+# (The package's deviation divides the sum of squares by n. torch's own `std` divides it by n − 1; then
+# the two become +0.71 and −0.71, and a single sample becomes the NaN of lesson 05.)
 #
 # In a large minibatch the mean is no luck. It is what the critic misses on average, and near λ = 1
 # that can be more than any true advantage. To take it off is one more baseline, and a help where the

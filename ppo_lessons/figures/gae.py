@@ -155,7 +155,7 @@ def two_biases(
         right.set(
             title="One bias falls, one rises",
             xlabel="λ",
-            ylabel="length, or root mean square (reward)",
+            ylabel="size of the bias (reward)",
             xlim=(0, 1),
             ylim=(0, None),
         )
@@ -209,7 +209,7 @@ def best_lambdas(errors: np.ndarray, best: Mapping[int, np.ndarray]) -> Figure:
         axes.axhline(1, color=GOAL, linewidth=0.6)
         axes.set(
             title="The worse the critic and the larger the batch, the larger the best λ",
-            xlabel="error of the critic: it falls short of the truth by (%)",
+            xlabel="how much too little the critic says (%)",
             ylabel="best λ",
             xlim=(0, 100),
             ylim=(0.6, 1.02),
