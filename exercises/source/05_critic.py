@@ -172,8 +172,8 @@ check.mended_value_loss(mended_value_loss)
 # *Difficulty 3 of 5, importance 2 of 5, 10 minutes.*
 #
 # Many programs of PPO clip the critic, too. You will meet this loss, so write it once. A value may move by at
-# most ε from what the critic said when the batch was scored; what lies beyond counts as if it had stopped
-# there. Of the two squared errors, that of the value and that of the stopped value, the **larger** one counts.
+# most ε from what the critic said before the training on this batch; what lies beyond counts as if it had
+# stopped there. Of the two squared errors, that of the value and that of the stopped value, the **larger** one counts.
 # Then comes the mean over all samples, and the half.
 #
 # - `values` is what the critic says now. The gradient flows through it.
@@ -256,7 +256,8 @@ check.explained_variance(explained_variance)
 # - **d**: the variance with V as baseline;
 # - **e**: the baseline with the least variance;
 # - **f**: the variance that it leaves;
-# - **g**: the mean push, over all batches, if a batch has three draws and the mean of its three pays is subtracted.
+# - **g**: the mean push if a batch has three draws and the mean of its three pays is subtracted from each;
+#   the mean over all batches that may come up.
 #
 # **A grade.** The returns were 2, 4, 6, 8, and the critic said 3, 5, 6, 8.
 #
@@ -282,14 +283,15 @@ check.eight_numbers(eight_numbers)
 # Policy and critic are trained on one sum of two losses:
 #
 # - the policy's loss, minus the mean of log π(a|s)·(R − V), in which **R − V is a constant**;
-# - `value_coef` times the value loss, half the mean of (V − R)², in which V is none.
+# - `value_coef` times the value loss, half the mean of (V − R)², in which V is no constant.
 #
 # In a loop one forgotten `detach` lets the first loss pull at the critic, and nothing in a log looks broken.
-# So here you return the pulls themselves: the gradients of the sum, to the logits and to the values.
+# So here you return what pulls: the gradient of the sum by the logits, and that by the values. (A gradient as
+# autograd gives it, without a minus.)
 #
 # - `logits` has shape `[B, A]`: B samples, A actions. The softmax of a row gives its probabilities.
 # - `values` and `returns` have shape `[B]`, and so has `actions`, integers from 0 on.
-# - Give both back as a tuple, in this order: to the logits, of shape `[B, A]`, and to the values, of shape `[B]`.
+# - Give both back as a tuple, in this order: by the logits, of shape `[B, A]`, and by the values, of shape `[B]`.
 # - The inputs carry no gradient. With autograd, work on copies that do; by hand it is two lines of maths.
 # - Logits may be as large as 1000, whose exponential is infinite in a float.
 

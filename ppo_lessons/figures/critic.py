@@ -54,6 +54,7 @@ def noise_over_baseline(
                 )  # fmt: skip
             axes.set(title=name, xlabel="baseline that is subtracted (reward)")
         panels[0].set(ylabel="variance of one push", ylim=(-2.5, None))
+        panels[0].set_yticks([tick for tick in panels[0].get_yticks() if tick >= 0])
         return picture
 
 
@@ -113,7 +114,7 @@ def clouds(
             axes.scatter([place] * len(cloud), list(cloud), s=sizes, color=OLD_POLICY, alpha=0.35)
         places = np.arange(len(names))
         axes.hlines(
-            truth, places - 0.3, places + 0.3, color=GOAL, linewidth=1.6, label="V, the mean"
+            truth, places - 0.3, places + 0.3, color=GOAL, linewidth=1.6, label="exact V, the mean"
         )
         axes.plot(
             places, learned, "D", color=NEW_POLICY, markersize=7, linestyle="none",

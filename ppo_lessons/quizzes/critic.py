@@ -5,22 +5,22 @@ from ppo_lessons.quizzes import Quiz
 QUIZZES = (
     Quiz(
         id="critic.review_advantage",
-        question="In a state V is 5. One action has Q = 3 there. On average its draws should push "
-        "the policy",
+        question="The policy has a logit for each action of each state. In one state V is 5, and "
+        "one action has Q = 3. A step along the exact gradient moves the logit of this action",
         options={
             "a": (
-                "towards it, since it earns 3, and 3 is more than nothing",
-                "That is what REINFORCE without a baseline does by the draw. But the policy earns "
-                "5 there as it is.",
+                "up, since it earns 3, and 3 is more than nothing",
+                "So do its own draws, if nothing is subtracted. But the draws of the others push "
+                "it down, and harder: they earn more.",
                 False,
             ),
             "b": (
-                "nowhere, since pushes cancel on average",
+                "not at all, since pushes cancel on average",
                 "Scores cancel on average; scores times advantages do not.",
                 False,
             ),
             "c": (
-                "away from it: its advantage is −2",
+                "down: its advantage is −2",
                 "Right: it is worse than what the policy does there on average.",
                 True,
             ),
@@ -64,7 +64,7 @@ QUIZZES = (
                 False,
             ),
             "b": (
-                "Not in general, and it may even leave more than none",
+                "Not in general: subtracting nothing may even be better",
                 "Right: after learning, V left 14 times as much with the two levers.",
                 True,
             ),
