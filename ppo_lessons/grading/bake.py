@@ -199,7 +199,9 @@ def askings(task: Task, names: Mapping[str, Any], *, base: str) -> Iterable[Aski
     exercise, name = task.exercise, task.exercise.name
     call = f'"{exercise.id}", globals().get("{name}")'
     if isinstance(exercise, HashedExercise):
-        yield asking(f"check-{name}", "your predictions", f"_ask_hashed({call})", hidden=False)
+        for letter, (words, _) in exercise.questions.items():
+            source = f'_ask_hashed({call}, letter="{letter}")'
+            yield asking(f"check-{name}-{letter}", f"{letter}: {words}", source, hidden=False)
         return
     assert isinstance(exercise, FunctionExercise)
     if not task.personal:
@@ -326,7 +328,7 @@ def call_problems(source: str) -> list[str]:
 
 def title_problems(title: str, task: Task) -> list[str]:
     """Say how the title of a hidden check gives an input away."""
-    if re.search(r"\d", title):
+    if re.search(r"[1-9]|\d[\d.]", title):
         return [f"its title {title!r} holds a number"]
     cases = task.exercise.cases if isinstance(task.exercise, FunctionExercise) else ()
     stages = {case.stage for case in cases}

@@ -15,18 +15,24 @@ from ppo_lessons.grading.items.draw import (
     shown,
     table,
     two_digits,
+    until_printable,
     until_tidy,
 )
 
 
 def own_function(exercise: Exercise, random: Random) -> Item:
     """The clip with two widths, a floor under bad actions, and advantages that are capped."""
-    constants = {
-        "low": two_digits(random, 0.11, 0.39),
-        "high": two_digits(random, 0.12, 0.55),
-        "bound": two_digits(random, 1.8, 4.5),
-        "most": two_digits(random, 1.2, 3.2),
-    }
+
+    def draw() -> tuple[dict[str, float], list[float]]:
+        low, high = two_digits(random, 0.11, 0.39), two_digits(random, 0.12, 0.55)
+        bound, most = two_digits(random, 1.8, 4.5), two_digits(random, 1.2, 3.2)
+        made = {"low": low, "high": high, "bound": bound, "most": most}
+        return made, [sign * most * (1 + high) for sign in (-1, 1)] + [
+            -most * bound,
+            -most * (1 - low),
+        ]
+
+    constants = until_printable(draw)
     low, high, bound, most = constants.values()
     body = f"""
 advantages = advantages.detach().clamp(-{most}, {most})

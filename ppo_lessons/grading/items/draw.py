@@ -1,13 +1,14 @@
 """What do the personal questions of all lessons share? How constants are drawn and written."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from random import Random
 from typing import Any, TypeVar
 
 import torch
 
+from ppo_lessons.grading.ask import SHIFT, far_from_edges
 from ppo_lessons.grading.items.questions import TOLERANCE
 from ppo_lessons.mdp import MDP
 
@@ -39,6 +40,27 @@ def until_tidy(draw: Callable[[], tuple[T, Mapping[str, float]]]) -> tuple[T, di
         constants, numbers = draw()
         if all(tidy(number) for number in numbers.values()) and apart(numbers):
             return constants, dict(numbers)
+    raise ValueError(f"no constants in {TRIES} draws keep off the edges; widen their range")
+
+
+def until_printable(
+    draw: Callable[[], tuple[Mapping[str, float], Sequence[float]]],
+) -> dict[str, float]:
+    """Draw the constants of a function until what it gives again and again is far from an edge.
+
+    A value at a cap is the same in each case that reaches it. Were it near an edge of rounding, no
+    hidden inputs would ever do.
+
+    Args:
+        draw: gives constants, and such values.
+
+    Raises:
+        ValueError: if no draw will do.
+    """
+    for _ in range(TRIES):
+        constants, repeated = draw()
+        if all(far_from_edges(number, SHIFT) for number in repeated):
+            return dict(constants)
     raise ValueError(f"no constants in {TRIES} draws keep off the edges; widen their range")
 
 

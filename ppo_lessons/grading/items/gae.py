@@ -14,17 +14,26 @@ from ppo_lessons.grading.items.draw import (
     shown,
     table,
     two_digits,
+    until_printable,
     until_tidy,
 )
 
 
 def own_function(exercise: Exercise, random: Random) -> Item:
     """Advantages by GAE whose TD errors are cut off before they are summed."""
-    constants = {
-        "gamma": round(random.uniform(0.75, 0.98), 3),
-        "gae_lambda": round(random.uniform(0.35, 0.95), 3),
-        "most": two_digits(random, 1.2, 2.8),
-    }
+
+    def draw() -> tuple[dict[str, float], list[float]]:
+        gamma, gae_lambda = round(random.uniform(0.75, 0.98), 3), random.uniform(0.35, 0.95)
+        made = {
+            "gamma": gamma,
+            "gae_lambda": round(gae_lambda, 3),
+            "most": two_digits(random, 1.2, 2.8),
+        }
+        discount, most = gamma * made["gae_lambda"], made["most"]
+        sums = [most * (1 + discount), most * (1 - discount)]
+        return made, [sign * each for sign in (-1, 1) for each in (most, *sums)]
+
+    constants = until_printable(draw)
     gamma, gae_lambda, most = constants.values()
     body = f"""
 future = torch.where(terminated, 0.0, next_values)

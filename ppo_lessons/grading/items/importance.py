@@ -14,6 +14,7 @@ from ppo_lessons.grading.items.draw import (
     shown,
     table,
     two_digits,
+    until_printable,
     until_tidy,
 )
 from ppo_lessons.mdp import bandit, expected_return, state_kl
@@ -21,11 +22,13 @@ from ppo_lessons.mdp import bandit, expected_return, state_kl
 
 def own_function(exercise: Exercise, random: Random) -> Item:
     """Ratios to a power, under a ceiling that also stops the gradient."""
-    constants = {
-        "power": two_digits(random, 0.35, 0.85),
-        "most": two_digits(random, 1.6, 3.4),
-        "gain": two_digits(random, 0.5, 1.9),
-    }
+
+    def draw() -> tuple[dict[str, float], list[float]]:
+        power, most = two_digits(random, 0.35, 0.85), two_digits(random, 1.6, 3.4)
+        gain = two_digits(random, 0.5, 1.9)
+        return {"power": power, "most": most, "gain": gain}, [gain * most]
+
+    constants = until_printable(draw)
     power, most, gain = constants.values()
     body = f"""
 weights = ({power} * (log_probs - log_probs_old.detach())).exp()

@@ -9,12 +9,12 @@ from random import Random
 from typing import Any
 
 from ppo_lessons.checks.desk import all_exercises
-from ppo_lessons.checks.exercises import Case, Exercise, FunctionExercise, NumbersExercise, draw
+from ppo_lessons.checks.exercises import Case, Exercise, FunctionExercise, NumbersExercise
 from ppo_lessons.checks.gae import next_values_of
 
 SMALL, SIDES, MANY, PULLS = "few numbers", "each side of each edge", "many numbers", "gradients"
 ENDS, WIDE = "ends of episodes", "several environments"
-COUNT = 6  # cases of a stage
+COUNTS = {SMALL: 6, SIDES: 6, MANY: 3, PULLS: 5, ENDS: 4, WIDE: 3}  # cases of a stage
 TOLERANCE = 0.0005
 
 Draw = Callable[[Random, str], Mapping[str, Any]]
@@ -41,7 +41,12 @@ def size(random: Random, stage: str) -> int:
 def shape(random: Random, stage: str) -> tuple[int, int]:
     """How many steps and environments a rollout of a stage has."""
     steps = {SMALL: random.randint(1, 3), MANY: random.randint(10, 16)}.get(stage)
-    return steps or random.randint(4, 7), random.randint(2, 4) if stage == WIDE else 1
+    return steps or random.randint(4, 6), random.randint(2, 3) if stage == WIDE else 1
+
+
+def grid(random: Random, steps: int, envs: int) -> list[list[float]]:
+    """Draw a table of numbers with three digits."""
+    return [[round(random.uniform(-3.0, 3.0), 3) for _ in range(envs)] for _ in range(steps)]
 
 
 def flags(random: Random, steps: int, envs: int, often: float) -> list[list[bool]]:
@@ -59,13 +64,13 @@ def whole_episodes(random: Random, stage: str) -> dict[str, Any]:
     steps, envs = shape(random, stage)
     ended = flags(random, steps, envs, often(stage))
     ended[-1] = [True] * envs
-    return {"rewards": draw(random, steps, envs, low=-3.0, high=3.0), "ended": ended}
+    return {"rewards": grid(random, steps, envs), "ended": ended}
 
 
 def cut_rollout(random: Random, stage: str) -> dict[str, Any]:
     """Draw a rollout with ends of both kinds, whose last row is cut off unless it has ended."""
     steps, envs = shape(random, stage)
-    rewards, values, reached = (draw(random, steps, envs, low=-3.0, high=3.0) for _ in range(3))
+    rewards, values, reached = (grid(random, steps, envs) for _ in range(3))
     terminated = flags(random, steps, envs, often(stage))
     truncated = flags(random, steps, envs, often(stage))
     ended = [
@@ -158,7 +163,9 @@ def drawn_cases(exercise: FunctionExercise, stage: str, random: Random) -> tuple
         stage: one of its stages.
         random: where the numbers come from.
     """
-    return tuple(_case(exercise.id, stage, random, pulls=_pulls(exercise)) for _ in range(COUNT))
+    return tuple(
+        _case(exercise.id, stage, random, pulls=_pulls(exercise)) for _ in range(COUNTS[stage])
+    )
 
 
 def _pulls(exercise: FunctionExercise) -> bool:
@@ -273,7 +280,7 @@ OWN: tuple[FunctionExercise | NumbersExercise, ...] = (
         "the advantage of row 2",
         "the advantage of row 3",
         "the advantage of row 4",
-        "the return of row 0 without a critic",
+        "the return of row 0",
     ),
     function(
         "training_loop",

@@ -17,6 +17,7 @@ from ppo_lessons.grading.items.draw import (
     table,
     two_digits,
     two_rooms,
+    until_printable,
     until_tidy,
 )
 from ppo_lessons.mdp import (
@@ -31,11 +32,13 @@ from ppo_lessons.mdp import (
 
 def own_function(exercise: Exercise, random: Random) -> Item:
     """Rewards-to-go in which a loss weighs more, and only the largest part of a gain counts."""
-    constants = {
-        "gamma": round(random.uniform(0.71, 0.97), 3),
-        "dislike": two_digits(random, 1.3, 2.9),
-        "most": two_digits(random, 1.1, 2.6),
-    }
+
+    def draw() -> tuple[dict[str, float], list[float]]:
+        gamma, most = round(random.uniform(0.71, 0.97), 3), two_digits(random, 1.1, 2.6)
+        made = {"gamma": gamma, "dislike": two_digits(random, 1.3, 2.9), "most": most}
+        return made, [most, most * (1 + gamma)]
+
+    constants = until_printable(draw)
     gamma, dislike, most = constants.values()
     body = f"""
 felt = torch.where(rewards < 0, {dislike} * rewards, rewards.clamp(max={most}))
