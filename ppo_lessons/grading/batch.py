@@ -10,6 +10,7 @@ the machine is tried again, alone, and then listed; it is never zero points.
 
 import json
 import tempfile
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, field, replace
@@ -38,10 +39,11 @@ from ppo_lessons.grading.sandbox import Isolation, Limits, choose
 from ppo_lessons.grading.student_build import student_build
 from ppo_lessons.grading.transplant import transplant
 from ppo_lessons.grading.types import Manifest, Rejected, Result, Submission, Transplanted
-from ppo_lessons.grading.verdict import judge_submission
+from ppo_lessons.grading.verdict import excerpt, judge_submission
 
 VERSION = 1  # raise it when equal keys would no longer give equal verdicts
 TRIES = 2  # more of them for a submission on which the machine failed
+MAX_REASON = 600  # characters
 ROOT = Path(__file__).resolve().parents[2]
 NEVER_SHOWN = ("solutions", "exercises", "tests")  # folders of the project that hold answers
 
@@ -174,6 +176,7 @@ class Session:
     ):
         self.batch, self.isolation, self.build = batch, isolation, build
         self.references, self.on_result = references, on_result
+        self.stop = threading.Event()
         self.environment = digest(environment_now())
         self.surroundings = {
             "version": VERSION,
@@ -216,7 +219,9 @@ class Session:
         rows = [task.row for task in tasks]
         jobs = [self.job(row) for row in rows if isinstance(row, Submission)]
         try:
-            all_ran = run_jobs(jobs, isolation=self.isolation, limits=self.batch.limits)
+            all_ran = run_jobs(
+                jobs, isolation=self.isolation, limits=self.batch.limits, stop=self.stop
+            )
         except Exception as error:  # of the grader itself: no student may pay for it
             all_ran = [InfrastructureError(f"{type(error).__name__}: {error}")] * len(jobs)
         return [self.verdict(job, ran) for job, ran in zip(jobs, all_ran, strict=True)]
@@ -228,7 +233,7 @@ class Session:
                 student="",
                 assignment=job.manifest.assignment,
                 status="infrastructure-error",
-                reason=str(ran),
+                reason=" ".join(excerpt(str(ran)).split())[:MAX_REASON],
                 max_points=round(job.manifest.points, 4),
                 seed=job.manifest.seed,
             )
@@ -365,19 +370,25 @@ def graded(session: Session, tasks: Sequence[Task]) -> Iterator[tuple[Task, Resu
 
 
 def pooled(session: Session, tasks: Sequence[Task], size: int) -> Iterator[tuple[Task, Result]]:
-    """Run chunks side by side; what is ready comes at once, in whatever order."""
+    """Run chunks side by side; what is ready comes at once, in whatever order.
+
+    When this ends early, by Ctrl-C or an error, the processes end with it.
+    """
     pool = ThreadPoolExecutor(session.batch.workers)
     chunks: dict[Future[list[Result]], Sequence[Task]] = {}
     for start in range(0, len(tasks), size):
         chunk = tasks[start : start + size]
         chunks[pool.submit(session.run, chunk)] = chunk
+    open_ones = set(chunks)
     try:
-        open_ones = set(chunks)
         while open_ones:
-            ready, open_ones = wait(open_ones, return_when=FIRST_COMPLETED)
+            ready, _ = wait(open_ones, return_when=FIRST_COMPLETED)
             for future in ready:
+                open_ones.remove(future)
                 yield from zip(chunks[future], future.result(), strict=True)
     finally:
+        if open_ones:
+            session.stop.set()
         pool.shutdown(cancel_futures=True)
 
 
