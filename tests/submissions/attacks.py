@@ -250,8 +250,8 @@ attack(
     "ask_replaced_by_name",
     "own functions called ask and tell",
     """
-    ask = lambda *rest, **named: print("[1.0]")
-    tell = lambda *rest, **named: print('{"mistake": null, "stage": null}')
+    ask = _ask = _ask_hashed = lambda *rest, **named: print("[1.0]")
+    tell = _tell = lambda *rest, **named: print('{"mistake": null, "stage": null}')
     """,
 )
 attack(
@@ -453,7 +453,7 @@ attack(
     kernel = get_ipython().kernel
     kernel.session.send(
         kernel.iopub_socket, "stream", {"name": "stdout", "text": "x" * 300_000_000},
-        parent=kernel.get_parent("shell"), ident=kernel.topic("stream"),
+        parent=kernel.get_parent("shell"), ident=kernel._topic("stream"),
     )
     """,
     right=True,

@@ -142,7 +142,7 @@ variant(
 variant(
     "names_of_ours",
     "variables that happen to be called as the checks' own names",
-    "ask = tell = seed = stage = id = print",
+    "ask = tell = seed = stage = id = _ = __ = print",
     where="cell",
 )
 variant("stars", "everything from numpy", "from numpy import *", where="cell")

@@ -204,17 +204,18 @@ attack(
     """
     import os, subprocess, sys
     _code = '''
-import glob, time
-end = time.time() + 25
-while time.time() < end:
-    for pattern in ("/tmp/**/*.xml", "/tmp/**/results/*.json", "/tmp/**/outcomes*"):
-        for path in glob.glob(pattern, recursive=True):
-            try:
-                open(path, "w").write("<testsuites><testsuite tests='99'/></testsuites>")
-            except OSError:
-                pass
-    time.sleep(0.5)
-'''
+        import glob, time
+        end = time.time() + 25
+        while time.time() < end:
+            for pattern in ("/tmp/**/*.xml", "/tmp/**/results/*.json", "/tmp/**/outcomes*"):
+                for path in glob.glob(pattern, recursive=True):
+                    try:
+                        open(path, "w").write("<testsuites><testsuite tests='99'/></testsuites>")
+                    except OSError:
+                        pass
+            time.sleep(0.5)
+    '''
+    import textwrap; _code = textwrap.dedent(_code)
     subprocess.Popen([sys.executable, "-c", _code, "TRACE"], start_new_session=True,
                      **dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL))
     """,

@@ -14,14 +14,13 @@ from submissions import (
 SENDS = """
 kernel = get_ipython().kernel
 def _send(kind, content, parent=None):
-    parent = parent or kernel.get_parent("shell")
-    kernel.session.send(kernel.iopub_socket, kind, content, parent=parent, ident=kernel.topic(kind))
+    parent, ident = parent or kernel.get_parent("shell"), kernel._topic(kind)
+    kernel.session.send(kernel.iopub_socket, kind, content, parent=parent, ident=ident)
 """
 
 
 def sending(code: str) -> str:
     """Put the function that sends before code."""
-
     return SENDS + textwrap.dedent(code)
 
 
