@@ -35,6 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ANSWER = re.compile(r"^# answer: (?P<id>[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*)$", re.MULTILINE)
 BUILDS_ON = re.compile(r"^# builds on: (?P<ids>.+)$", re.MULTILINE)
 NUMBERED = re.compile(r"^## \d+\. (?P<title>.+)$", re.MULTILINE)
+EFFORT = re.compile(r"^\*Difficulty (\d of 5), importance (\d of 5), (\d+) minutes\.\*$", re.M)
 LINK = re.compile(r"\[([^\]]*)\]\(\.\.?/[^)]*\)")
 STUDENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,63}")
 SETUP = (
@@ -225,7 +226,9 @@ def with_items(assignment: Assignment, items: Sequence[Item]) -> Assignment:
         )
         count += 1
         if table:
-            table += f"\n| {place}. {item.title} | 3 of 5 | 4 of 5 | 15 |"
+            found = EFFORT.search(item.text)
+            assert found is not None, f"{item.exercise.id} says no difficulty"
+            table += f"\n| {place}. {item.title} | {' | '.join(found.groups())} |"
     return Assignment(stem=assignment.stem, title=assignment.title, table=table, tasks=tuple(tasks))
 
 

@@ -53,9 +53,8 @@ Write the clipped surrogate objective of each sample, with four constants of you
 - for negative advantages the objective never falls below **{bound}** times the advantage as it
   counts.
 
-`ratios` carry the gradient, `advantages` are constants; both have the same shape, and so has the
-result. Put the
-four constants into the function.
+`ratios` carry the gradient, `advantages` are constants; both have the same shape, and so has
+the result. Put the four constants into the function.
 
 To compare: ratios 3, 3, 0.5 and 9 with advantages 1, −1, −1 and −5 give
 {shown(run_solution(answer)(*example))}."""
@@ -96,9 +95,9 @@ Nothing to program; a pocket calculator helps. A batch has five samples, and ε 
 - **b**: the mean of the plain surrogate objective, ratio times advantage;
 - **c**: the fraction of samples outside the interval;
 - **d**: the fraction of samples whose gradient the clip has taken away;
-- **e**: the slope of the *loss* (minus the mean of the clipped objective) by the log-probability
-  of sample 5. The
-  ratio is the exp of a difference: how fast does it change with the log-probability?
+- **e**: the slope of the *loss* (minus the mean of the clipped objective) by the
+  log-probability of sample 5. The ratio is the exp of a difference: how fast does it change
+  with the log-probability?
 
 Numbers may be off by 0.0005."""
     return Item(

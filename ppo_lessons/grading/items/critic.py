@@ -42,15 +42,13 @@ return (torch.where(errors > 0, {over}, {under}) * losses).mean()
 
 Write the loss of a critic whose errors do not count alike.
 
-- An error up to **{knee}** costs half its square. A larger one costs {knee} times what is left of
-  its size when
-  half of {knee} is taken away, so the curve goes on as a straight line.
+- An error up to **{knee}** costs half its square. A larger one costs {knee} times what is left
+  of its size when half of {knee} is taken away, so the curve goes on as a straight line.
 - A guess that is too high counts **{over}** times, one that is too low **{under}** times.
 - The loss is the mean over all samples, a tensor without dimensions.
 
 `values` carry the gradient, `returns` are constants; both have the same shape. Put the three
-constants into the
-function.
+constants into the function.
 
 To compare: three values of 1 with returns 0.5, 1.5 and 6 give
 {shown(run_solution(answer)(*example))}."""
@@ -77,9 +75,8 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
     text = f"""
 *Difficulty 3 of 5, importance 4 of 5, 15 minutes.*
 
-Nothing to program; a pocket calculator helps. **Four games** from one start, with what the critic
-said before and
-what came:
+Nothing to program; a pocket calculator helps. **Four games** from one start, with what the
+critic said before and what came:
 
 {games}
 
@@ -88,10 +85,8 @@ what came:
 - **c**: the leave-one-out baseline of game 1: the mean return of the others.
 
 **Two arms.** Arm 1 pays {pays[0]:g}, arm 2 pays {pays[1]:g}, always. The policy has one logit z
-and takes arm 2 with
-probability p = 1 / (1 + e⁻ᶻ) = **{p}**. One sample estimates the gradient by ∂log π(a)/∂z · (pay
-− b), with a
-baseline b.
+and takes arm 2 with probability p = 1 / (1 + e⁻ᶻ) = **{p}**. One sample estimates the gradient
+by ∂log π(a)/∂z · (pay − b), with a baseline b.
 
 - **d**: the value, the mean pay;
 - **e**: the b that makes the variance of the estimate smallest;

@@ -58,21 +58,18 @@ return torch.stack(advantages)
     text = f"""
 *Difficulty 3 of 5, importance 4 of 5, 15 minutes.*
 
-One huge reward can upset a whole batch. Write the advantages of GAE with γ = **{gamma}** and λ =
-**{gae_lambda}**,
-in which each TD error is cut off at −**{most}** and +**{most}** before the sum is formed.
+One huge reward can upset a whole batch. Write the advantages of GAE with γ = **{gamma}** and λ
+= **{gae_lambda}**, in which each TD error is cut off at −**{most}** and +**{most}** before the
+sum is formed.
 
 - All five arguments have shape `[T, N]`, and so has the result. `next_values[t]` is V of the
-  state that step t
-  reached, before any reset.
+  state that step t reached, before any reset.
 - `terminated` and `truncated` mean what they mean in the course: after which of them does a
-  future count, and
-  over which of them does the sum go on?
+  future count, and over which of them does the sum go on?
 - Put the three constants into the function.
 
-To compare: rewards 1, 9, 1, values 2, 1, 3, next values 1, 4, 5, truncated after the second step,
-give
-{shown(run_solution(answer)(*example))}."""
+To compare: rewards 1, 9, 1, values 2, 1, 3, next values 1, 4, 5, truncated after the second
+step, give {shown(run_solution(answer)(*example))}."""
     title = "Surprises that are cut off"
     return Item(exercise=exercise, title=title, text=text, answer=answer, constants=constants)
 
@@ -105,9 +102,8 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
 *Difficulty 3 of 5, importance 5 of 5, 15 minutes.*
 
 Nothing to program; a pocket calculator helps. One environment, four steps. After row 3 the
-rollout stops while
-the game goes on; the critic gives the state that was reached **{after}**. γ is **{gamma}** and λ is
-**{gae_lambda}**.
+rollout stops while the game goes on; the critic gives the state that was reached **{after}**. γ
+is **{gamma}** and λ is **{gae_lambda}**.
 
 {rows}
 

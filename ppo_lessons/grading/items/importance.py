@@ -40,12 +40,11 @@ return {gain} * weights.clamp(max={most})
     text = f"""
 *Difficulty 2 of 5, importance 4 of 5, 10 minutes.*
 
-Ratios that explode are often tamed. Yours are tamed twice: take the importance ratio to the power
-**{power}**, cut it off at **{most}** from above, then multiply by **{gain}**.
+Ratios that explode are often tamed. Yours are tamed twice: take the importance ratio to the
+power **{power}**, cut it off at **{most}** from above, then multiply by **{gain}**.
 
-- `log_probs` are those of the policy now; the gradient flows through them, and beyond the cut-off
-  there is
-  none. `log_probs_old` were written down while sampling: they are constants.
+- `log_probs` are those of the policy now; the gradient flows through them, and beyond the
+  cut-off there is none. `log_probs_old` were written down while sampling: they are constants.
 - Both have the same shape, whatever it is. The result has it too. Put the three constants into
   the function.
 
@@ -78,9 +77,8 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
     text = f"""
 *Difficulty 3 of 5, importance 4 of 5, 15 minutes.*
 
-Nothing to program; a pocket calculator helps. A bandit has three arms, each with a fixed pay. The
-samples are
-the old policy's, and you want to know the new one.
+Nothing to program; a pocket calculator helps. A bandit has three arms, each with a fixed pay.
+The samples are the old policy's, and you want to know the new one.
 
 {arms}
 

@@ -54,19 +54,16 @@ return torch.stack(sums)
     text = f"""
 *Difficulty 3 of 5, importance 4 of 5, 15 minutes.*
 
-Somebody hates losses. A negative reward counts **{dislike} times**; of a positive one everything
-beyond
-**{most}** is not noticed. Write the sums of what they feel: for each step what it feels like, and
-γ = **{gamma}** times what follows, to the end of the episode.
+Somebody hates losses. A negative reward counts **{dislike} times**; of a positive one
+everything beyond **{most}** is not noticed. Write the sums of what they feel: for each step
+what it feels like, and γ = **{gamma}** times what follows, to the end of the episode.
 
 - `rewards` and `ended`, `[T, N]`: N environments side by side; `ended` is True on the last step
-  of an
-  episode, behind which another one begins.
+  of an episode, behind which another one begins.
 - The result has the same shape. Put the three constants into the function.
 
-To compare: rewards 1, −2, 3 in one environment, an episode's end after the second and the third,
-give
-{shown(run_solution(answer)(*example))}."""
+To compare: rewards 1, −2, 3 in one environment, an episode's end after the second and the
+third, give {shown(run_solution(answer)(*example))}."""
     title = "Felt sums"
     return Item(exercise=exercise, title=title, text=text, answer=answer, constants=constants)
 
@@ -91,14 +88,13 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
     text = f"""
 *Difficulty 3 of 5, importance 5 of 5, 15 minutes.*
 
-Nothing to program. A game begins in room A. To *stop* ends it; to *go* leads to room B. There it
-ends
-whatever is done. This is what each choice pays:
+Nothing to program. A game begins in room A. To *stop* ends it; to *go* leads to room B. There
+it ends whatever is done. This is what each choice pays:
 
 {pays}
 
-Both rooms look alike, so the policy has one parameter: a logit z, which gives the probability
-p = 1 / (1 + e⁻ᶻ) of going on, in either room. At the moment p = **{p}**. The discount is γ =
+Both rooms look alike, so the policy has one parameter: a logit z, which gives the probability p
+= 1 / (1 + e⁻ᶻ) of going on, in either room. At the moment p = **{p}**. The discount is γ =
 **{gamma}**.
 
 - **a**: V(B), the mean of what B pays;
@@ -106,8 +102,7 @@ p = 1 / (1 + e⁻ᶻ) of going on, in either room. At the moment p = **{p}**. Th
 - **c**: the advantage of going on, at A;
 - **d**: the slope of the discounted J by z (dp/dz = p·(1 − p));
 - **e**: the usual update, the mean of Σ ∂log π(a_t)/∂z · G_t with G_t the discounted
-  reward-to-go; it
-  forgets the γᵗ in front of the second step.
+  reward-to-go; it forgets the γᵗ in front of the second step.
 
 Numbers may be off by 0.0005."""
     return Item(

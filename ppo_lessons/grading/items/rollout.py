@@ -46,19 +46,18 @@ return torch.stack(returns)
     text = f"""
 *Difficulty 3 of 5, importance 4 of 5, 15 minutes.*
 
-You believe your critic in part. Write the returns: for each step its reward, and γ = **{gamma}**
-times what
-follows.
+You believe your critic in part. Write the returns: for each step its reward, and γ =
+**{gamma}** times what follows.
 
 - After a step that is `terminated` nothing follows, whatever else is flagged.
-- After a step that is `truncated` and not terminated, **{at_limit}** times `next_values` of that
-  step follows.
-- After the last row, if it has ended in neither way, **{at_cut}** times its `next_values` follows.
+- After a step that is `truncated` and not terminated, **{at_limit}** times `next_values` of
+  that step follows.
+- After the last row, if it has ended in neither way, **{at_cut}** times its `next_values`
+  follows.
 - After any other step follows the return of the next row.
 
-All four arguments have shape `[T, N]`, and so has the result; `next_values[t]` is V of the state
-that step t
-reached. Put the three constants into the function.
+All four arguments have shape `[T, N]`, and so has the result; `next_values[t]` is V of the
+state that step t reached. Put the three constants into the function.
 
 To compare: rewards 1, 2, 3 and next values 5, 4, 6, truncated after the second step, give
 {shown(run_solution(answer)(*example))}."""
@@ -97,10 +96,9 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
 *Difficulty 3 of 5, importance 5 of 5, 15 minutes.*
 
 Nothing to program; a pocket calculator helps. One environment, five steps, autoreset: behind an
-end the next row
-belongs to a new episode. The critic gives the last observation of the truncated episode
-**{final}**, and the state
-that row 4 reached **{after}**. γ is **{gamma}** and λ is **{gae_lambda}**.
+end the next row belongs to a new episode. The critic gives the last observation of the
+truncated episode **{final}**, and the state that row 4 reached **{after}**. γ is **{gamma}**
+and λ is **{gae_lambda}**.
 
 {rows}
 

@@ -41,13 +41,12 @@ Write the one number that the optimiser minimises, for a run in which curiosity 
 
 - The policy's loss has weight 1, the critic's **{value_coef}**.
 - The weight of the entropy bonus falls on a straight line from **{first}** at the beginning of
-  the run to
-  **{last}** at its end. `progress`, a Python number from 0 to 1, says how much of the run is over.
+  the run to **{last}** at its end. `progress`, a Python number from 0 to 1, says how much of
+  the run is over.
 - An entropy beyond **{enough}** nats earns no more than {enough} nats do, and has no gradient.
 
 `policy_loss`, `value_loss` and `entropy` are tensors without dimensions, and so is the result.
-Put the four
-constants into the function.
+Put the four constants into the function.
 
 To compare: 0.5, 2 and 0.3 in the middle of the run give
 {shown(run_solution(answer)(*example, progress=0.5))}."""
@@ -79,23 +78,19 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
 *Difficulty 3 of 5, importance 4 of 5, 15 minutes.*
 
 Nothing to program; a pocket calculator helps. A run has **{envs}** environments, **{steps}**
-steps of each per rollout,
-**{epochs}** epochs, **{minibatches}** minibatches and a budget of **{total:,}** environment
-steps. An incomplete last
-iteration is left out.
+steps of each per rollout, **{epochs}** epochs, **{minibatches}** minibatches and a budget of
+**{total:,}** environment steps. An incomplete last iteration is left out.
 
 - **a**: how many samples has one iteration?
 - **b**: how many iterations has the run?
 - **c**: how many steps of the optimiser does it take?
 - **d**: an environment step (of one environment) costs {step:g} ms, a step of the optimiser
-  {update:g} ms, and all else
-  nothing. Which share of the time is spent on collecting, from 0 to 1?
+  {update:g} ms, and all else nothing. Which share of the time is spent on collecting, from 0 to
+  1?
 - **e**: with K = {pair[0]} epochs the task is solved after {few:,} environment steps, with K =
-  {pair[1]} after {many:,},
-  all else as above. At which price of an environment step, in ms, are the two equally fast? (A
-  step of the optimiser
-  costs {update:g} ms. Count the iterations as the quotient of two numbers of samples, whole or
-  not.)
+  {pair[1]} after {many:,}, all else as above. At which price of an environment step, in ms, are
+  the two equally fast? (A step of the optimiser costs {update:g} ms. Count the iterations as
+  the quotient of two numbers of samples, whole or not.)
 
 Numbers may be off by 0.0005."""
     return Item(

@@ -42,15 +42,13 @@ return -{weight} * (ratios * advantages.detach()).mean() + {price} * (kl - {limi
 *Difficulty 3 of 5, importance 3 of 5, 15 minutes.*
 
 Write a loss whose price begins late. The KL is estimated by the mean of ρ − 1 − log ρ over the
-samples, with ρ
-the importance ratio. Up to **{limit}** nats it costs nothing; each nat beyond costs **{price}**.
-The
-surrogate, the mean of ρ·Â, counts **{weight}** times; it is to become large.
+samples, with ρ the importance ratio. Up to **{limit}** nats it costs nothing; each nat beyond
+costs **{price}**. The surrogate, the mean of ρ·Â, counts **{weight}** times; it is to become
+large.
 
 - The gradient flows through `log_probs`; `log_probs_old` and `advantages` are constants.
 - All three have the same shape. What comes back is a tensor without dimensions. Put the three
-  constants into
-  the function.
+  constants into the function.
 
 To compare: log-probabilities −0.5 and −1.5 that were both −1, with advantages 1 and −2, give
 {shown(run_solution(answer)(*example))}."""
@@ -79,9 +77,8 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
     text = f"""
 *Difficulty 3 of 5, importance 4 of 5, 15 minutes.*
 
-Nothing to program; a pocket calculator helps. A game begins in room A. To *stop* ends it; to *go*
-leads to room B.
-There it ends whatever is done. Each room has a logit of its own.
+Nothing to program; a pocket calculator helps. A game begins in room A. To *stop* ends it; to
+*go* leads to room B. There it ends whatever is done. Each room has a logit of its own.
 
 {rooms}
 
@@ -90,10 +87,10 @@ There it ends whatever is done. Each room has a logit of its own.
 - **c**: how often the old policy visits B in an episode, a visit one step later counting γ =
   **{gamma}** times;
 - **d**: the mean KL: rooms weighted by those visits of the old policy, divided by their sum;
-- **e**: F, the Fisher number of the logit of room A alone, with every episode in A: p·(1 − p) at
-  the old policy;
-- **f**: how far that logit may move inside a fence of **{fence}** nats, if the KL is the parabola
-  ½·F·x².
+- **e**: F, the Fisher number of the logit of room A alone, with every episode in A: p·(1 − p)
+  at the old policy;
+- **f**: how far that logit may move inside a fence of **{fence}** nats, if the KL is the
+  parabola ½·F·x².
 
 Numbers may be off by 0.0005."""
     return Item(
