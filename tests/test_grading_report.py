@@ -36,7 +36,7 @@ def question(**changed) -> QuestionResult:
     checks = (check("as in the notebook", True, hidden=False), check("an episode end", False))
     start = QuestionResult(
         id="clip.clipped_surrogate",
-        title="1. The clipped surrogate",
+        title="The clipped surrogate",
         points=4,
         max_points=8,
         checks=checks,

@@ -172,6 +172,14 @@ def test_no_mistake_is_named_for_an_answer_that_passes_or_is_absent():
     assert (first.mistake, first.notes) == ("", ("No cell of yours was found for it.",))
 
 
+def test_an_answer_that_stopped_is_not_called_unwritten():
+    said = told("not_written")
+    assert mistake(said) == "not_written"
+    stopped = CellOutcome(state="failed", said="SyntaxError")
+    assert mistake(said, answer_clipped_surrogate=stopped) == ""
+    assert mistake(told("raises"), answer_clipped_surrogate=stopped) == "raises"
+
+
 def test_no_sentence_of_a_general_mistake_waits_for_a_detail():
     assert {name for name, sentence in GENERAL.items() if "{" in sentence} == set(WITHOUT_DETAIL)
     for name in GENERAL:

@@ -58,7 +58,7 @@ def write_reports(results: Sequence[Result], out: Path) -> list[Path]:
         texts[out / "feedback" / f"{name}.html"] = feedback_html(result)
         texts[out / "feedback" / f"{name}.md"] = feedback_markdown(result)
     for path, text in texts.items():
-        write_whole(path, text)
+        write_whole(path, text, synced=False)
     return list(texts)
 
 
@@ -158,7 +158,7 @@ def feedback_html(result: Result) -> str:
         parts.append(f'<p class="notice">{escape(verdict)}</p>')
     if result.notes:
         parts.append("<h2>How your file was read</h2>" + list_html(result.notes))
-    parts += [question_html(each) for each in result.questions]
+    parts += [question_html(each, n) for n, each in enumerate(result.questions, 1)]
     if result.questions:
         parts.append(ABOUT_HIDDEN)
     parts.append(footer_html(result))
@@ -182,7 +182,7 @@ def score_html(result: Result) -> str:
     )
 
 
-def question_html(question: QuestionResult) -> str:
+def question_html(question: QuestionResult, place: int) -> str:
     """Write one question: its checks, what is known of the mistake, the student's own error."""
     rows = "".join(
         f'<tr class="{"yes" if check.passed else "no"}"><td>{mark_of(check)}</td>'
@@ -192,7 +192,7 @@ def question_html(question: QuestionResult) -> str:
         for check in question.checks
     )
     parts = [
-        f'<section><h2>{escape(question.title)} <span class="points">{number(question.points)} of '
+        f'<section><h2>{place}. {escape(question.title)} <span class="points">{number(question.points)} of '
         f"{number(question.max_points)}</span></h2>"
     ]
     parts += [f'<p class="small">{escape(note)}</p>' for note in question.notes]
@@ -242,15 +242,15 @@ def feedback_markdown(result: Result) -> str:
         lines += [f"> {plain(verdict)}", ""]
     if result.notes:
         lines += ["## How your file was read", "", *(f"- {plain(n)}" for n in result.notes), ""]
-    for question in result.questions:
-        lines += question_markdown(question)
+    for place, question in enumerate(result.questions, 1):
+        lines += question_markdown(question, place)
     return "\n".join([*lines, plain(trace(result)), ""])
 
 
-def question_markdown(question: QuestionResult) -> list[str]:
+def question_markdown(question: QuestionResult, place: int) -> list[str]:
     """Write one question."""
     points = f"{number(question.points)} of {number(question.max_points)}"
-    lines = [f"## {plain(question.title)} ({points})", ""]
+    lines = [f"## {place}. {plain(question.title)} ({points})", ""]
     for note in question.notes:
         lines += [plain(note), ""]
     if sentence := mistake_of(question):

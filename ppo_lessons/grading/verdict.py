@@ -142,15 +142,16 @@ def judge_question(
         notes.append(
             f"It was checked with the course's answers to {', '.join(question.builds_on)}."
         )
-    whole = all(check.passed for check in checks)
+    error = "" if absent or answer.state == "passed" else excerpt(answer.said)
+    told = "" if absent or all(check.passed for check in checks) else mistake_told(question, cells)
     return QuestionResult(
         id=question.id,
         title=question.title,
         points=round(sum(check.points for check in checks), 4),
         max_points=round(question.points, 4),
         checks=checks,
-        mistake="" if whole or absent else mistake_told(question, cells),
-        error="" if absent or answer.state == "passed" else excerpt(answer.said),
+        mistake="" if error and told == "not_written" else told,  # it was written, and it stopped
+        error=error,
         notes=tuple(notes),
     )
 
