@@ -56,7 +56,8 @@ class World:
         files: answer by student; a word with points, as "10", "2" or "0".
         fails: how often the machine fails on an answer.
         breaks: answers with which a whole chunk is lost, once each.
-        ran: answers that were run, in order.
+        ran: answers that were run, in order; that of the reference is not among them.
+        right: the answer in the reference.
     """
 
     files: dict[str, str]
@@ -65,6 +66,7 @@ class World:
     ran: list = field(default_factory=list)
     manifest: Manifest = MANIFEST
     personal: bool = False
+    right: str = "10 of the reference"
 
     def read_submissions(self, paths, *, assignment, question_ids, roster):
         assert (assignment, question_ids) == ("04_clip", [QUESTION.id])
@@ -83,16 +85,18 @@ class World:
         missing = [name for name in roster or {} if name not in self.files]
         return rows + [Rejected(student=name, reason="", missing=True) for name in missing]
 
-    def transplant(self, submission, manifest, reference):
+    def reference(self, answer: str = "") -> dict:
+        """The notebook with an answer in it, by default the right one."""
+        sources = {"answer": answer or self.right, "seen": f"ask({self.manifest.seed})"}
         cells = [
             {"cell_type": "code", "id": id, "source": source}
-            for id, source in (
-                ("answer", submission.cells[0].source),
-                ("seen", f"ask({manifest.seed})"),
-                ("hidden", ""),
-            )
+            for id, source in {**sources, "hidden": ""}.items()
         ]
-        return Transplanted(parts={"main": {"cells": cells}}, notes=("transplanted",))
+        return {"main": {"cells": cells}}
+
+    def transplant(self, submission, manifest, reference):
+        parts = self.reference(submission.cells[0].source)
+        return Transplanted(parts=parts, notes=("transplanted",))
 
     def run_jobs(self, jobs, *, isolation, limits, stop):
         texts = [job.transplanted.parts["main"]["cells"][0]["source"] for job in jobs]
@@ -104,7 +108,7 @@ class World:
 
     def run_one(self, job: Job, text: str):
         assert job.build.joinpath("ppo_lessons/clip.py").read_text() == "raise ImportError"
-        self.ran.append(text)
+        self.ran += [text] if job.student != "the reference" else []
         if self.fails[text] > 0:
             self.fails[text] -= 1
             return InfrastructureError("no kernel")
@@ -137,7 +141,7 @@ def world(monkeypatch):
         "choose": lambda name: Sandbox(),
         "environment_now": lambda: ENVIRONMENT,
         "read_class": read_class,
-        "read_reference": lambda folder, student="": (world.manifest, {}),
+        "read_reference": lambda folder, student="": (world.manifest, world.reference()),
         "read_roster": lambda path: {"s0": "Zero", "s99": "Absent"},
         "read_submissions": world.read_submissions,
         "run_jobs": world.run_jobs,
@@ -272,6 +276,18 @@ def test_another_environment_than_that_of_the_reference_is_refused(world, tmp_pa
         grade(a_batch(tmp_path))
 
 
+@pytest.mark.parametrize("right", ["2", "10 slow"])
+def test_nobody_is_graded_where_the_reference_itself_would_lose_points(world, tmp_path, right):
+    world.right = right
+    with pytest.raises(ValueError, match=r"Bake it again|edges"):
+        grade(a_batch(tmp_path))
+    assert world.ran == []
+    world.right = "10"
+    world.fails["10"] = 3
+    with pytest.raises(ValueError, match="no kernel; expected 10 points"):
+        grade(a_batch(tmp_path))
+
+
 def test_who_handed_in_nothing_has_a_row(world, tmp_path):
     results = grade(a_batch(tmp_path, roster=tmp_path / "roster.csv"))
     row = next(result for result in results if result.student == "s99")
@@ -353,14 +369,15 @@ def test_two_verdicts_on_one_student_are_refused(world, tmp_path, monkeypatch):
     grade(a_batch(tmp_path / "b"))  # a failure gives way to the verdict, from either side
     for folders in (["a", "b"], ["b", "a"]):
         assert points(collect([tmp_path / name for name in folders])) == EXPECTED
-    monkeypatch.setattr(World, "run_one", lambda self, job, text: every_cell_failed())
-    monkeypatch.setattr(module, "run_jobs", world.run_jobs)
+    monkeypatch.setattr(World, "run_one", every_cell_failed)
     grade(a_batch(tmp_path / "c"))
     with pytest.raises(ValueError, match="disagree about s1"):
         collect([tmp_path / "a", tmp_path / "c"])
 
 
-def every_cell_failed() -> Ran:
+def every_cell_failed(world, job, text, run_one=World.run_one) -> Ran:
+    if job.student == "the reference":
+        return run_one(world, job, text)
     failed = CellOutcome(state="failed")
     return Ran(cells={"main": dict.fromkeys(("answer", "seen", "hidden"), failed)})
 

@@ -195,19 +195,48 @@ class Session:
         return manifest, transplant(row, manifest, notebooks)
 
     def task(self, row: Submission | Rejected) -> Task:
-        """Hash all that the verdict depends on."""
-        if isinstance(row, Rejected):
-            return Task(row)
-        manifest, transplanted = self.prepare(row)
-        parts = {"parts": transplanted.parts, "absent": transplanted.absent}
-        reference = {"reference": reference_sha256(manifest)}
-        return Task(row, digest({**self.surroundings, **parts, **reference}))
+        """Find the key of a row."""
+        return Task(row) if isinstance(row, Rejected) else Task(row, self.key(*self.prepare(row)))
 
-    def job(self, row: Submission) -> Job:
+    def key(self, manifest: Manifest, transplanted: Transplanted) -> str:
+        """Hash all that a verdict depends on."""
+        answers = {"parts": transplanted.parts, "absent": transplanted.absent}
+        reference = {"reference": reference_sha256(manifest)}
+        return digest({**self.surroundings, **answers, **reference})
+
+    def prove(self) -> None:
+        """Grade the reference's own answers: where they lose points, honest students would too.
+
+        Raises:
+            ValueError: if they do not get all points here.
+        """
+        manifest, notebooks = self.references.first
+        transplanted = Transplanted(parts=notebooks)
+        key = self.key(manifest, transplanted)
+        job = self.job("the reference", manifest, transplanted)
+        result = self.cached(key)
+        for _ in range(1 + TRIES):
+            if result is None or result.status == "infrastructure-error":
+                result = self.verdict(job, self.run_jobs([job])[0])
+        assert result is not None
+        if result.status != "graded" or result.points < result.max_points:
+            lost = [
+                f"{question.title} ({check.title})"
+                for question in result.questions
+                for check in question.checks
+                if not check.passed
+            ]
+            raise ValueError(
+                f"the reference's own answers do not get all points here: "
+                f"{result.reason or ', '.join(lost)}; expected {result.max_points:g} points. Bake "
+                "it again on this machine, and look at what `grade doctor` says."
+            )
+        self.keep(key, result)
+
+    def job(self, student: str, manifest: Manifest, transplanted: Transplanted) -> Job:
         """Make what is handed to the trusted process."""
-        manifest, transplanted = self.prepare(row)
         return Job(
-            student=row.student,
+            student=student,
             manifest=manifest,
             transplanted=transplanted,
             build=self.build,
@@ -217,14 +246,18 @@ class Session:
     def run(self, tasks: Sequence[Task]) -> list[Result]:
         """Grade a chunk in one trusted process; called in threads, so it writes nothing."""
         rows = [task.row for task in tasks]
-        jobs = [self.job(row) for row in rows if isinstance(row, Submission)]
+        jobs = [
+            self.job(row.student, *self.prepare(row)) for row in rows if isinstance(row, Submission)
+        ]
+        return [self.verdict(job, ran) for job, ran in zip(jobs, self.run_jobs(jobs), strict=True)]
+
+    def run_jobs(self, jobs: Sequence[Job]) -> Sequence[Ran | InfrastructureError]:
+        """Run notebooks; no student pays for an error of the grader itself."""
+        limits = self.batch.limits
         try:
-            all_ran = run_jobs(
-                jobs, isolation=self.isolation, limits=self.batch.limits, stop=self.stop
-            )
-        except Exception as error:  # of the grader itself: no student may pay for it
-            all_ran = [InfrastructureError(f"{type(error).__name__}: {error}")] * len(jobs)
-        return [self.verdict(job, ran) for job, ran in zip(jobs, all_ran, strict=True)]
+            return run_jobs(jobs, isolation=self.isolation, limits=limits, stop=self.stop)
+        except Exception as error:
+            return [InfrastructureError(f"{type(error).__name__}: {error}")] * len(jobs)
 
     def verdict(self, job: Job, ran: Ran | InfrastructureError) -> Result:
         """Turn what became of a job into points that are nobody's yet."""
@@ -244,21 +277,23 @@ class Session:
 
     # --- what is kept ----------------------------------------------------------------------
 
-    def cached(self, task: Task) -> Result | None:
+    def cached(self, key: str) -> Result | None:
         """Find the verdict on the same answers; a damaged file counts as none."""
+        if self.batch.again:
+            return None
         try:
-            return from_text(self.cache_file(task).read_text(encoding="utf-8"))
+            return from_text(self.cache_file(key).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
 
-    def cache_file(self, task: Task) -> Path:
+    def cache_file(self, key: str) -> Path:
         """Say where a verdict is kept."""
-        return self.batch.out / "cache" / f"{task.key}.json"
+        return self.batch.out / "cache" / f"{key}.json"
 
-    def keep(self, task: Task, result: Result) -> None:
+    def keep(self, key: str, result: Result) -> None:
         """Write a verdict down, so that no later run has to find it again."""
         if result.status != "infrastructure-error":
-            write_whole(self.cache_file(task), to_text(result))
+            write_whole(self.cache_file(key), to_text(result))
 
     def finish(self, task: Task, result: Result) -> Result:
         """Give a verdict its student, and write it down."""
@@ -318,7 +353,8 @@ def grade(
         The results of this shard, ordered by student.
 
     Raises:
-        ValueError: if reference, roster or submissions cannot be used.
+        ValueError: if reference, roster or submissions cannot be used, or the reference's own
+            answers do not get all points on this machine.
         IsolationMissing: if there is no sandbox here.
     """
     isolation = choose(batch.isolation)
@@ -327,6 +363,7 @@ def grade(
     with tempfile.TemporaryDirectory(prefix="ppo-grading-") as place:
         student_build(references.first[0], Path(place))
         session = Session(batch, isolation, Path(place), references, on_result)
+        session.prove()
         tasks = [session.task(row) for row in rows]
         write_plan(batch.out, references.first[0], tasks)
         i, n = batch.shard
@@ -341,13 +378,13 @@ def finished(session: Session, tasks: Iterable[Task]) -> Iterator[Result]:
     for task in tasks:
         if isinstance(task.row, Rejected):
             yield session.finish(task, session.refused(task.row))
-        elif not session.batch.again and (result := session.cached(task)):
+        elif result := session.cached(task.key):
             yield session.finish(task, result)
         else:
             waiting.setdefault(task.key, []).append(task)
     # Equal keys, equal verdicts: the same answers are run once.
     for task, result in graded(session, [each[0] for each in waiting.values()]):
-        session.keep(task, result)
+        session.keep(task.key, result)
         for each in waiting[task.key]:
             yield session.finish(each, result)
 
