@@ -32,7 +32,7 @@ def own_function(exercise: Exercise, random: Random) -> Item:
 errors = values - returns.detach()
 sizes = errors.abs()
 losses = torch.where(sizes < {knee}, errors**2 / 2, {knee} * (sizes - {knee} / 2))
-return (torch.where(errors > 0, {over}, {under}) * losses).mean()
+return torch.where(errors > 0, {over} * losses, {under} * losses).mean()
 """
     words = "Give the loss of a critic that minds one side more."
     answer = function_answer("values, returns", words, body, imports="import torch")
