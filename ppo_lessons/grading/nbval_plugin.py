@@ -369,8 +369,8 @@ class GuardedKernel:
         while not self.messages:
             now = time.monotonic()
             if self.replied and now - max(self.replied, self.heard) > SILENCE:
-                self.messages.append(end_of(self.asked))
-                break
+                self.stop()  # what it sent was so much that the connection was closed
+                raise KernelLost("The kernel fell silent.")
             if now >= over:
                 raise Empty
             self.pump(min(POLL, over - now))
@@ -635,7 +635,7 @@ class Wire:
         self.looked = now
         if self.process.poll() is not None:
             return "The kernel died."
-        if sum(map(resident, family(self.process.pid))) > most:
+        if held(family(self.process.pid), most) > most:
             return "The kernel was ended: it used too much memory."
         if resident(os.getpid()) > self.own + 2 * QUEUE * LARGEST:
             return "The kernel was ended: it sent too much."
@@ -685,6 +685,24 @@ def resident(process: int) -> int:
         return (int(pages[1]) - int(pages[2])) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return 0
+
+
+def held(processes: Sequence[int], most: int) -> int:
+    """Bytes of memory that some processes have together; exact only if it is more than `most`.
+
+    Copies of a process share what none of them has changed. To take that into account takes time.
+    """
+    upper = sum(map(resident, processes))
+    return upper if upper <= most else sum(map(share, processes))
+
+
+def share(process: int) -> int:
+    """Bytes of a process, where those that n processes share count a n-th."""
+    try:
+        text = Path(f"/proc/{process}/smaps_rollup").read_text("ascii")
+        return 1024 * int(text.split("Pss:")[1].split()[0])
+    except (OSError, ValueError, IndexError):
+        return resident(process)
 
 
 def adopt() -> None:

@@ -171,6 +171,7 @@ def notebooks_of(
                 "paths": isolation.modules(places),
                 "limits": kernel_limits(limits, contains=isolation.contains),
                 "output": limits.output,
+                "filter": isolation.contains,
             },
             "roles": roles,
             "groups": groups,

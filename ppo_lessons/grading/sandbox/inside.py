@@ -13,10 +13,13 @@ the students' here. Standard input brings a JSON object:
 
 import contextlib
 import ctypes
+import errno
 import json
 import os
+import platform
 import resource
 import signal
+import struct
 import sys
 import traceback
 from typing import Any
@@ -29,7 +32,27 @@ from jupyter_client.session import Session  # noqa: E402
 from traitlets.config import Config  # noqa: E402
 
 PORTS = {"shell": 1, "iopub": 2, "control": 3, "stdin": 4}
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS = 1, 22, 38
+
+# System calls that no answer needs: numbers on x86_64 and on aarch64. They hold memory that is
+# counted nowhere, look into other processes, or are seldom used parts of Linux with a history.
+CALLS = {
+    **{"ptrace": (101, 117), "process_vm_readv": (310, 270), "process_vm_writev": (311, 271)},
+    **{"kcmp": (312, 272), "pidfd_getfd": (438, 438), "perf_event_open": (298, 241)},
+    **{"memfd_create": (319, 279), "memfd_secret": (447, 447), "shmget": (29, 194)},
+    **{"semget": (64, 190), "msgget": (68, 186), "mq_open": (240, 180), "vmsplice": (278, 75)},
+    **{"userfaultfd": (323, 282), "bpf": (321, 280), "io_uring_setup": (425, 425)},
+    **{"io_uring_enter": (426, 426), "io_uring_register": (427, 427), "add_key": (248, 217)},
+    **{"request_key": (249, 218), "keyctl": (250, 219), "unshare": (272, 97)},
+    **{"setns": (308, 268), "mount": (165, 40), "umount2": (166, 39), "pivot_root": (155, 41)},
+    **{"chroot": (161, 51), "open_tree": (428, 428), "move_mount": (429, 429)},
+    **{"fsopen": (430, 430), "fsconfig": (431, 431), "fsmount": (432, 432)},
+    **{"fspick": (433, 433), "mount_setattr": (442, 442), "kexec_load": (246, 104)},
+    **{"kexec_file_load": (320, 294), "init_module": (175, 105), "finit_module": (313, 273)},
+    **{"delete_module": (176, 106), "open_by_handle_at": (304, 265), "syslog": (103, 116)},
+    **{"fanotify_init": (300, 262)},
+}
+MACHINES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}  # column, number in Linux
 
 
 class CuttingSession(Session):
@@ -41,8 +64,9 @@ class CuttingSession(Session):
         self, stream: Any, msg_or_type: Any, content: Any = None, *given: Any, **named: Any
     ) -> Any:
         """Send a message as the base class does."""
-        if isinstance(content, dict):
-            content = {key: self.cut(value) for key, value in content.items()}
+        if isinstance(msg_or_type, dict):
+            msg_or_type = {**msg_or_type, "content": self.cut(msg_or_type.get("content"))}
+        content = self.cut(content)
         return super().send(stream, msg_or_type, content, *given, **named)
 
     def cut(self, value: Any) -> Any:
@@ -96,6 +120,30 @@ def limit(limits: dict[str, int]) -> None:
             resource.setrlimit(kind, (most, most))
 
 
+def refuse_calls() -> None:
+    """Let Linux refuse some system calls from now on, for good; on other machines do nothing."""
+    if sys.platform != "linux" or platform.machine() not in MACHINES:
+        return
+    code = filter_of(*MACHINES[platform.machine()])
+    held = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(held))
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    if libc.prctl(PR_SET_SECCOMP, 2, ctypes.c_char_p(program), 0, 0):
+        raise OSError(ctypes.get_errno(), "no filter for system calls")
+
+
+def filter_of(column: int, machine: int) -> bytes:
+    """Write the program that looks at each system call: machine, number, and then yes or no."""
+    numbers = [row[column] for row in CALLS.values()]
+    load, equal, at_least, give = 0x20, 0x15, 0x35, 0x06
+    steps = [(load, 0, 0, 4), (equal, 0, len(numbers) + 3, machine), (load, 0, 0, 0)]
+    steps.append((at_least, len(numbers) + 1, 0, 0x40000000))  # the same calls by other numbers
+    steps += [(equal, len(numbers) - n, 0, number) for n, number in enumerate(numbers)]
+    steps += [(give, 0, 0, 0x7FFF0000), (give, 0, 0, 0x00050000 | errno.EPERM)]
+    return b"".join(struct.pack("HBBI", *step) for step in steps)
+
+
 def end_with_parent() -> None:
     """Die when whoever started this does; where there is no sandbox, nobody else sees to it."""
     with contextlib.suppress(OSError, AttributeError):
@@ -108,6 +156,8 @@ def main() -> None:
     if not told["limits"].get("NPROC"):
         end_with_parent()
     limit(told["limits"])
+    if told["filter"]:
+        refuse_calls()
     sys.path[:0] = told["paths"]
     CuttingSession.longest = told["output"]
     app = KernelOnOpenSockets.instance(
