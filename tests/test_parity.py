@@ -15,17 +15,19 @@ from torch.testing import assert_close
 
 from ppo_lessons.clip import clip_fractions, clipped_surrogate_loss
 from ppo_lessons.critic import explained_variance
+from ppo_lessons.envs.breakout import Breakout
 from ppo_lessons.gae import compute_gae
 from ppo_lessons.importance import approximate_kl, effective_sample_size, importance_ratios
 from tools import make_golden
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "parity.json").read_text("utf-8"))
-MODULES = {"stable-baselines3": "stable_baselines3", "torchrl": "torchrl"}
+MODULES = {"minatar": "minatar", "stable-baselines3": "stable_baselines3", "torchrl": "torchrl"}
 
 # Stable-Baselines3 computes advantages in float32, with values near 10: five digits. torchrl is
 # given float64, but makes γ·(1 − terminated) and the bounds of the clip in float32: six digits.
 FIVE_DIGITS, SIX_DIGITS = {"rtol": 1e-5, "atol": 1e-5}, {"rtol": 1e-6, "atol": 1e-6}
 FLOAT64 = {"rtol": 1e-12, "atol": 1e-12}
+EXACT = {"rtol": 0.0, "atol": 0.0}
 
 
 def our_gae(given):
@@ -61,6 +63,27 @@ def our_explained_variance(given):
     return {"explained_variance": explained_variance(**given)}
 
 
+def our_breakout(given):
+    """One step of `Breakout` from every state; `seen` is a checksum of the four boards."""
+    task = Breakout(sticky=0)
+    bricks = torch.zeros(len(given["row"]), 10, 10, dtype=torch.bool)
+    bricks[:, 1:4] = (given["bricks"][:, None] >> torch.arange(30) & 1).bool().reshape(-1, 3, 10)
+    state = {name: given[name] for name in given if name not in ("bricks", "actions")}
+    state |= {"bricks": bricks, "action": torch.zeros_like(given["actions"])}
+    reached, rewards, terminated = task.advance(
+        state, given["actions"], generator=torch.Generator()
+    )
+    boards = task.observe(reached).flatten(1).long()
+    packed = reached["bricks"][:, 1:4].flatten(1).long() << torch.arange(30)
+    answer = {name: reached[name] for name in reached if name not in ("bricks", "action")}
+    return answer | {
+        "bricks": packed.sum(-1),
+        "rewards": rewards,
+        "terminated": terminated,
+        "seen": (boards << torch.arange(400) % 62).sum(-1),
+    }
+
+
 # name of a case: our answer and how near it must come
 OURS = {
     "gae, terminations": (our_gae, FIVE_DIGITS),
@@ -68,6 +91,7 @@ OURS = {
     "gae, two flags": (our_gae, SIX_DIGITS),
     "clipped surrogate": (our_clip, SIX_DIGITS),
     "explained variance": (our_explained_variance, FLOAT64),
+    "breakout": (our_breakout, EXACT),
 }
 EVERY_CASE = pytest.mark.parametrize("name", GOLDEN["cases"])
 

@@ -54,6 +54,34 @@ def draw_choices(seed: int) -> Tensors:
     }
 
 
+def draw_boards(seed: int, count: int) -> Tensors:
+    """Draw states of Breakout and actions (0 stay, 1 left, 2 right), most of them odd.
+
+    Boards are full, half full, nearly empty or empty. `bricks` is one number: bit 10·(row − 1) +
+    column is the brick there.
+    """
+    generator = torch.Generator().manual_seed(seed)
+
+    def draw(low: int, high: int) -> Tensor:
+        return torch.randint(low, high, (count,), generator=generator)
+
+    share = torch.tensor([1.0, 0.5, 0.02, 0.0])[draw(0, 4)]
+    row, column = draw(0, 9), draw(0, 10)
+    there = torch.rand(count, 30, generator=generator) < share[:, None]
+    beside = (column + draw(-1, 2)).clamp(0, 9)  # half of the paddles are near the ball
+    return {
+        "row": row,
+        "column": column,
+        "trail_row": draw(0, 9),
+        "trail_column": draw(0, 10),
+        "direction": draw(0, 4),
+        "paddle": torch.where(draw(0, 2) == 1, beside, draw(0, 10)),
+        "struck": draw(0, 4) == 0,
+        "bricks": (there.long() << torch.arange(30)).sum(-1),
+        "actions": draw(0, 3),
+    }
+
+
 def draw_regression(seed: int) -> Tensors:
     """Draw values and returns that agree in part."""
     generator = torch.Generator().manual_seed(seed)
@@ -171,6 +199,43 @@ def log_probs_of(logits: Tensor, actions: Tensor) -> Tensor:
     return logits.log_softmax(-1).gather(-1, actions.unsqueeze(-1)).squeeze(-1)
 
 
+def ask_minatar_for_a_step(given: Tensors) -> Tensors:
+    """Let MinAtar's Breakout take one step from each state."""
+    game = importlib.import_module("minatar.environments.breakout").Env()
+    rows = [
+        dict(zip(given, numbers, strict=True))
+        for numbers in zip(*write(given).values(), strict=True)
+    ]
+    answers = [one_step(game, row) for row in rows]
+    return {name: torch.tensor([answer[name] for answer in answers]) for name in answers[0]}
+
+
+def one_step(game: Any, row: dict[str, Any]) -> dict[str, Any]:
+    """Set MinAtar's game to a state, act, and read the state that was reached."""
+    game.ball_y, game.ball_x = row["row"], row["column"]
+    game.last_y, game.last_x = row["trail_row"], row["trail_column"]
+    game.ball_dir, game.pos = row["direction"], row["paddle"]
+    game.brick_map[:] = 0
+    for place in range(30):
+        game.brick_map[1 + place // 10, place % 10] = row["bricks"] >> place & 1
+    game.strike, game.terminal = row["struck"], False
+    reward, terminal = game.act((0, 1, 3)[row["actions"]])
+    bricks = game.brick_map[1:4].flatten().tolist()
+    return {
+        "row": game.ball_y,
+        "column": game.ball_x,
+        "trail_row": game.last_y,
+        "trail_column": game.last_x,
+        "direction": game.ball_dir,
+        "paddle": game.pos,
+        "struck": bool(game.strike),
+        "bricks": sum(int(brick) << place for place, brick in enumerate(bricks)),
+        "rewards": float(reward),
+        "terminated": bool(terminal),
+        "seen": sum(int(each) << n % 62 for n, each in enumerate(game.state().flatten().tolist())),
+    }
+
+
 # name of a case: the library asked, how it is asked, and about what
 CASES: dict[str, tuple[str, Callable[[Tensors], Tensors], Callable[[], Tensors]]] = {
     "gae, terminations": (
@@ -194,6 +259,7 @@ CASES: dict[str, tuple[str, Callable[[Tensors], Tensors], Callable[[], Tensors]]
         ask_sb3_for_explained_variance,
         lambda: draw_regression(5),
     ),
+    "breakout": ("minatar", ask_minatar_for_a_step, lambda: draw_boards(6, 400)),
 }
 
 

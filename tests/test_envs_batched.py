@@ -1,0 +1,112 @@
+"""`BatchedEnvs`: resets within the step, nothing lost at an end, exact resume, clear errors."""
+
+import pytest
+import torch
+
+from ppo_lessons.envs import BatchedEnvs, Envs
+from ppo_lessons.envs.breakout import Breakout
+from ppo_lessons.envs.classic import CartPole, Pendulum
+from ppo_lessons.training_loop import PPOConfig, evaluate, train
+
+
+def rollouts(envs, steps, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    return [
+        envs.step(torch.randint(2, (envs.num_envs,), generator=generator)) for _ in range(steps)
+    ]
+
+
+def test_it_is_what_the_loop_needs():
+    assert isinstance(BatchedEnvs(CartPole(), 4), Envs)
+
+
+def test_the_same_seed_gives_the_same_episodes_and_another_seed_others():
+    envs = BatchedEnvs(CartPole(), 4)
+    starts = [envs.reset(seed) for seed in (1, 1, 2)]
+    assert torch.equal(starts[0], starts[1])
+    assert not torch.equal(starts[0], starts[2])
+
+
+def test_a_copy_starts_anew_within_the_step_and_what_it_reached_is_kept():
+    envs = BatchedEnvs(CartPole(), 16)
+    envs.reset(seed=1)
+    fallen = 0
+    for step in rollouts(envs, 100):
+        ended = step.terminated | step.truncated
+        fallen += int(ended.sum())
+        assert (step.next_observations[ended, 2].abs() > 0.2).all(), "a pole that has tipped over"
+        assert (step.observations[ended].abs() <= 0.05).all(), "a fresh start"
+        assert torch.equal(step.observations[~ended], step.next_observations[~ended])
+        assert step.valid.all()
+    assert fallen > 16
+
+
+def test_a_time_limit_truncates_and_its_clock_starts_again():
+    envs = BatchedEnvs(Pendulum(time_limit=7), 3)
+    envs.reset(seed=0)
+    cuts = [envs.step(torch.zeros(3, 1)).truncated.all().item() for _ in range(21)]
+    assert cuts == ([False] * 6 + [True]) * 3
+
+
+def test_clocks_of_copies_run_apart():
+    envs = BatchedEnvs(CartPole(time_limit=30), 8)
+    envs.reset(seed=0)
+    alone = []
+    for _ in range(60):
+        step = envs.step(torch.ones(8, dtype=torch.int64))  # always right: each falls soon
+        assert not step.truncated.any(), "no copy stands for 30 steps"
+        alone.append(0 < int(step.terminated.sum()) < 8)
+    assert any(alone), "they do not all fall at once"
+
+
+@pytest.mark.parametrize("task", [CartPole(), Breakout()])
+def test_it_goes_on_exactly_where_it_was_saved(task):
+    envs = BatchedEnvs(task, 8)
+    envs.reset(seed=1)
+    rollouts(envs, 30)
+    saved = envs.state_dict()
+    first = rollouts(envs, 60, seed=5)
+    other = BatchedEnvs(task, 8)
+    other.load_state_dict(saved)
+    again = rollouts(other, 60, seed=5)
+    for one, two in zip(first, again, strict=True):
+        assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
+
+
+@pytest.mark.messages
+def test_the_state_of_other_environments_is_refused():
+    saved = BatchedEnvs(CartPole(), 8).state_dict()
+    with pytest.raises(ValueError, match=r"8 copies of CartPole; expected that of 4 copies of"):
+        BatchedEnvs(CartPole(), 4).load_state_dict(saved)
+    with pytest.raises(ValueError, match="8 copies of Pendulum"):
+        BatchedEnvs(Pendulum(), 8).load_state_dict(saved)
+
+
+@pytest.mark.messages
+def test_what_cannot_be_made_is_refused():
+    with pytest.raises(ValueError, match="num_envs is 0; expected at least 1"):
+        BatchedEnvs(CartPole(), 0)
+    with pytest.raises(ValueError, match="device is 'nowhere'"):
+        BatchedEnvs(CartPole(), 1, device="nowhere")
+    with pytest.raises(ValueError, match="before the first step"):
+        BatchedEnvs(CartPole(), 1).step(torch.zeros(1, dtype=torch.int64))
+    if not torch.cuda.is_available():
+        with pytest.raises(ValueError, match="expected a device that torch finds"):
+            BatchedEnvs(CartPole(), 1, device="cuda")
+
+
+def test_the_global_generator_is_left_alone():
+    before = torch.get_rng_state()
+    envs = BatchedEnvs(Breakout(), 4)
+    envs.reset(seed=0)
+    rollouts(envs, 20)
+    assert torch.equal(before, torch.get_rng_state())
+
+
+def test_the_loop_trains_on_batched_cart_poles():
+    config = PPOConfig(
+        num_envs=64, num_steps=32, num_epochs=8, num_minibatches=4, total_steps=61_440, seed=1
+    )
+    history = train(config, envs=BatchedEnvs(CartPole(), 64))
+    tests = BatchedEnvs(CartPole(), 50)
+    assert evaluate(history.networks.policy, tests, seed=7).mean() > 195  # an untrained one: 9
