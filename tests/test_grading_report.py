@@ -220,6 +220,13 @@ def test_feedback_says_what_passed_what_it_gave_and_which_mistake_it_looks_like(
     assert "the last one counts" in text
 
 
+def test_feedback_calls_an_empty_answer_empty_and_no_mistake():
+    each = result(questions=(question(mistake="not_written"),))
+    for page in (report.feedback_html, report.feedback_markdown):
+        assert "You left this question as it was" in page(each)
+        assert "Looks like" not in page(each)
+
+
 @pytest.mark.parametrize(
     ("each", "words"),
     [

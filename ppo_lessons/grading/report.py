@@ -136,9 +136,12 @@ def mark_of(check: CheckResult) -> str:
     return "✔ passed" if check.passed else "✘ not passed"
 
 
-def mistake_of(question: QuestionResult) -> str:
-    """Say which usual mistake an answer makes; empty if it is none."""
-    return sentence_of(question.id, question.mistake) if question.mistake else ""
+def mistake_of(question: QuestionResult) -> tuple[str, str]:
+    """Say which usual mistake an answer makes: a few words, and what is known about it."""
+    sentence = sentence_of(question.id, question.mistake) if question.mistake else ""
+    if question.mistake == "not_written":
+        return "", "You left this question as it was."
+    return (f"Looks like `{question.mistake}`." if sentence else "", sentence)
 
 
 def feedback_html(result: Result) -> str:
@@ -191,16 +194,15 @@ def question_html(question: QuestionResult, place: int) -> str:
         f'<td class="number">{number(check.points)} of {number(check.max_points)}</td></tr>'
         for check in question.checks
     )
+    points = f"{number(question.points)} of {number(question.max_points)}"
     parts = [
-        f'<section><h2>{place}. {escape(question.title)} <span class="points">{number(question.points)} of '
-        f"{number(question.max_points)}</span></h2>"
+        f'<section><h2>{place}. {escape(question.title)} <span class="points">{points}</span></h2>'
     ]
     parts += [f'<p class="small">{escape(note)}</p>' for note in question.notes]
-    if sentence := mistake_of(question):
-        parts.append(
-            f'<p class="notice"><strong>Looks like <code>{escape(question.mistake)}</code>.'
-            f"</strong> {escape(sentence)}</p>"
-        )
+    words, sentence = mistake_of(question)
+    if sentence:
+        head = re.sub("`(.*)`", r"<code>\1</code>", escape(words))
+        parts.append(f'<p class="notice"><strong>{head}</strong> {escape(sentence)}</p>')
     if question.error:
         parts.append(f"<p>Your cell stopped:</p><pre>{escape(question.error)}</pre>")
     return "\n".join([*parts, f"<table>{rows}</table></section>"])
@@ -253,8 +255,9 @@ def question_markdown(question: QuestionResult, place: int) -> list[str]:
     lines = [f"## {place}. {plain(question.title)} ({points})", ""]
     for note in question.notes:
         lines += [plain(note), ""]
-    if sentence := mistake_of(question):
-        lines += [f"Looks like `{question.mistake}`. {plain(sentence)}", ""]
+    words, sentence = mistake_of(question)
+    if sentence:
+        lines += [f"{words} {plain(sentence)}".strip(), ""]
     if question.error:
         fence = "`" * (max(map(len, re.findall("`+", question.error)), default=0) + 3)
         lines += ["Your cell stopped:", "", f"{fence}text", question.error, fence, ""]
@@ -345,16 +348,26 @@ def pictures_html(scored: Sequence[Result]) -> Iterator[str]:
 
 
 def hardest_checks(scored: Sequence[Result]) -> list[tuple[str, float]]:
-    """List the checks with the share of students that passed, hardest first; none that all did."""
-    passed: dict[str, list[bool]] = {}
+    """List checks with the share of students that passed, hardest first.
+
+    Args:
+        scored: results with points.
+
+    Returns:
+        At most three of each question, and none that everybody passed.
+    """
+    passed: dict[str, dict[str, list[bool]]] = {}
     for result in scored:
         for question in result.questions:
+            of_question = passed.setdefault(question.title, {})
             for check in question.checks:
-                hidden = " (hidden)" if check.hidden else ""
-                title = f"{question.title}: {check.title}{hidden}"
-                passed.setdefault(title, []).append(check.passed)
-    shares = [(title, mean(map(int, each))) for title, each in passed.items()]
-    return sorted([pair for pair in shares if pair[1] < 1], key=lambda pair: pair[1])
+                title = f"{check.title}{' (hidden)' if check.hidden else ''}"
+                of_question.setdefault(title, []).append(check.passed)
+    found = []
+    for question, checks in passed.items():
+        shares = [(f"{question}: {title}", mean(map(int, each))) for title, each in checks.items()]
+        found += sorted(shares, key=lambda pair: pair[1])[:3]
+    return sorted([pair for pair in found if pair[1] < 1], key=lambda pair: pair[1])
 
 
 def picture_html(draw: Any, words: str) -> str:
