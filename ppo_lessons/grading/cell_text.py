@@ -6,7 +6,6 @@ or more chained than anything that a person writes.
 
 import ast
 import builtins
-import hashlib
 import re
 import symtable
 import warnings
@@ -15,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-MAX_PARSED = 64_000  # characters
+MAX_PARSED = 20_000  # characters
 MAX_DOTS = 100  # of `import a.b.c`: the parser's memory grows with their square
 FROM_THE_KERNEL = frozenset({"get_ipython", "display", "In", "Out", "_", "__", "exit", "quit"})
 # nbval obeys a comment that holds one of these and nothing else.
@@ -41,7 +40,6 @@ class Unit:
         last: line of the end.
         future: whether it is `from __future__ import ...`.
         star: whether it imports names that are not listed.
-        signature: hash of what they do, without layout.
     """
 
     text: str
@@ -53,7 +51,6 @@ class Unit:
     last: int
     future: bool = False
     star: bool = False
-    signature: str = ""
 
 
 def parse_code(source: str) -> ast.Module | None:
@@ -228,7 +225,6 @@ def unit_of(lines: list[str], first: int, last: int, nodes: list[ast.stmt]) -> U
         last=last,
         future=any(node.module == "__future__" for node in froms),
         star="*" in imports,
-        signature=signature(nodes),
     )
 
 
@@ -241,15 +237,6 @@ def imported_names(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
     return {
         each.asname or head: f"import {each.name if each.asname else head}" for each, head in heads
     }
-
-
-def signature(nodes: Iterable[ast.stmt]) -> str:
-    """Hash statements without their layout."""
-    try:
-        text = "\n".join(map(ast.dump, nodes))
-    except RecursionError:
-        text = repr(nodes)
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def walk_scope(statement: ast.stmt) -> Iterator[ast.AST]:
@@ -384,7 +371,7 @@ def meanings(units: Iterable[Unit]) -> dict[str, list[str]]:
         units: of one cell.
 
     Returns:
-        What it stands for by name, without layout.
+        Its statements by name; of an import only what concerns the name.
     """
     found: dict[str, list[str]] = defaultdict(list)
     given: set[str] = set()  # by imports: what `torch.manual_seed(0)` changes is not its meaning
@@ -392,5 +379,5 @@ def meanings(units: Iterable[Unit]) -> dict[str, list[str]]:
         given |= set(unit.imports)
         changed = {name for name in unit.changes if name in found and name not in given}
         for name in unit.binds | changed:
-            found[name].append(unit.imports.get(name, unit.signature))
+            found[name].append(unit.imports.get(name, unit.text))
     return found

@@ -15,7 +15,7 @@ from ppo_lessons.grading.types import Cell
 MAX_CELLS = 2_000
 MAX_CODE = 100_000  # characters of a code cell
 MAX_TEXT = 20_000  # characters kept of any other cell; pictures may be pasted into them
-MAX_CODE_IN_ALL = 2_000_000
+MAX_CODE_IN_ALL = 200_000
 MAX_BRACKETS = 1_000_000  # each may become an object of a hundred bytes
 KINDS: Mapping[str, Literal["code", "markdown", "raw"]] = {
     "code": "code",
@@ -79,8 +79,8 @@ def parse_notebook(data: bytes) -> Parsed:
     kept = tuple(read_cells(cells, notes))
     if not kept:
         raise UnreadableError("is a notebook without cells")
-    if sum(len(cell.source) for cell in kept) > MAX_CODE_IN_ALL:
-        raise UnreadableError(f"holds more than {MAX_CODE_IN_ALL} characters of text")
+    if sum(len(cell.source) for cell in kept if cell.kind == "code") > MAX_CODE_IN_ALL:
+        raise UnreadableError(f"holds more than {MAX_CODE_IN_ALL} characters of code")
     ours = mapping(mapping(notebook.get("metadata")).get("ppo_lessons"))
     return Parsed(
         cells=kept,

@@ -205,6 +205,9 @@ def own_ids(number: int, cell: Cell, known: Mapping[str, str], notes: list[str])
 
 def given_names(text: str, names: Iterable[str]) -> frozenset[str]:
     """Say which of some names code gives a meaning at its left margin, even if it is no Python."""
+    names = [name for name in names if name in text]
+    if not names:
+        return frozenset()
     if parse_code(text) is not None:
         bound = {name for unit in units_of(text) for name in unit.binds}
         return frozenset(bound.intersection(names))
