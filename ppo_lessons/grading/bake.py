@@ -54,7 +54,7 @@ from ppo_lessons.grading.student_build import forbidden
 from ppo_lessons.grading.types import MAIN, CheckCell, Manifest, Question
 
 POINTS, VISIBLE = 10.0, 2.0
-TRIES = 500
+TRIES = 5000  # most stages need ten, the one with most numbers some hundreds
 # Short names with a line below in front: a student may well have an `ask` of their own.
 SETUP = (
     "# what the checks below call\n"

@@ -124,11 +124,12 @@ def write_reference(folder: Path, manifest: Manifest, parts: Mapping[str, str]) 
     """Write a manifest and its notebooks, readable by the owner only.
 
     Args:
-        folder: where they go; made if it is missing.
+        folder: where they go; made if it or the one above is missing.
         manifest: its `parts` hold the hashes of the notebooks.
         parts: text of the notebooks, by part.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for place in (folder.parent, folder):  # a mode is given to the last folder only
+        place.mkdir(exist_ok=True, mode=0o700)
     for part, text in parts.items():
         write_private(folder / f"{part}.ipynb", text)
     write_private(folder / MANIFEST, to_text(manifest_to_json(manifest)))
