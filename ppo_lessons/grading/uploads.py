@@ -27,7 +27,7 @@ MAX_ZIPS = 2  # zip files inside the one that was given
 MAX_FOLDERS = 30
 NOTEBOOK = re.compile(r"\.ipynb(?:\.(?:txt|json))?$|\.json$", re.IGNORECASE)
 PASSED_OVER = re.compile(
-    r"\..*|__MACOSX|__pycache__|node_modules|site-packages|thumbs\.db|desktop\.ini|~\$.*|.*~"
+    r"\.(?!\.$).*|__MACOSX|__pycache__|node_modules|site-packages|thumbs\.db|desktop\.ini|~\$.*|.*~"
     r"|.*:zone\.identifier|venv|icon\r",
     re.IGNORECASE | re.DOTALL,
 )
