@@ -78,7 +78,7 @@ def varied(exercise: Exercise, case: Case, hand: "Hand") -> Case:
             values = leaves(inputs[name])
             inputs[name] = each(inputs[name], lambda _, values=values: hand.random.choice(values))
         DRAWN_ANEW.get(exercise.id, nothing)(hand, inputs, options)
-    for rule in RULES.get(exercise.id) or rules_by_name(case):
+    for rule in RULES[exercise.id]:
         rule(hand, inputs, options)
     return replace(case, name=f"like: {case.name}", inputs=inputs, options=options)
 
@@ -266,9 +266,18 @@ def fisher(hand: Hand, inputs: Arguments, options: Arguments) -> None:
 
 
 def log_prob_pairs(hand: Hand, inputs: Arguments, options: Arguments) -> None:
-    """Log-probabilities, new and old; what is too small for a float stays so."""
+    """Log-probabilities, new and old; what is too small for a float stays so.
+
+    Beside such numbers all are multiples of 1/64, which a float32 adds up exactly.
+    """
+    tiny = min(leaves([inputs["log_probs"], inputs["log_probs_old"]])) < -100
+
+    def draw(new: float, old: float) -> tuple[float, ...]:
+        pair = log_prob_pair(hand, new, old)
+        return tuple(round(x * 64) / 64 for x in pair) if tiny else pair
+
     inputs["log_probs"], inputs["log_probs_old"] = together(
-        lambda new, old: hand.once((new, old), lambda: log_prob_pair(hand, new, old)),
+        lambda new, old: hand.once((new, old), lambda: draw(new, old)),
         inputs["log_probs"],
         inputs["log_probs_old"],
     )
@@ -283,7 +292,7 @@ def log_prob_pair(hand: Hand, new: float, old: float) -> tuple[float, float]:
         return (far, near) if change < 0 else (near, far)
     if old < -100:
         start = old - hand.dyadic(0, 50)
-        return start + round(moved(hand, change) * 64) / 64, start
+        return start + moved(hand, change), start
     start = hand.near(old)
     if new == 0:
         return 0.0, start
@@ -424,14 +433,12 @@ def clipped_values(hand: Hand, inputs: Arguments, options: Arguments) -> None:
         before = [digits(x, 6) for x in sides(value, target, old, epsilon)]
         for _ in range(300):
             start = hand.near(old)
-            change = moved(hand, value - old)
-            drawn = start + change, start + (target - old) * hand.random.uniform(0.7, 1.4), start
-            if target == value:
-                drawn = drawn[0], drawn[0], start
-            drawn = tuple(round(x, 3) for x in drawn)
-            pairs = zip(before, sides(*drawn, now), strict=True)
+            here = round(start + moved(hand, value - old), 3)
+            there = round(start + (target - old) * hand.random.uniform(0.7, 1.4), 3)
+            there = here if target == value else there
+            pairs = zip(before, sides(here, there, start, now), strict=True)
             if all(abs(x) < 1e-9 if x0 == 0 else x * x0 > 0.01 * abs(x0) for x0, x in pairs):
-                return drawn
+                return here, there, start
         return value, target, old
 
     inputs["values"], inputs["returns"], options["values_old"] = together(
@@ -603,22 +610,6 @@ def elsewhere(
     return Made(words=f"{curve.words}, elsewhere", make=lambda: outer)
 
 
-def rules_by_name(case: Case) -> list[Rule]:
-    """List rules for an exercise that has none of its own, by the names of its arguments."""
-    names, found = {*case.inputs, *case.options}, []
-    for needed, rule in BY_NAME:
-        if needed <= names:
-            found.append(rule)
-            names -= needed
-    numbers = [name for name in names if drawable({**case.inputs, **case.options}[name])]
-    return [*found, *(real(name) for name in sorted({*numbers} - {*case.integers}))]
-
-
-def drawable(value: Any) -> bool:
-    """Whether it is made of numbers, flags not counted."""
-    return all(type(leaf) in (int, float) for leaf in leaves(value))
-
-
 # --- what is drawn in the last stage -------------------------------------------------------
 
 
@@ -679,16 +670,6 @@ def search_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
 
 # --- which rules an exercise has -----------------------------------------------------------
 
-BY_NAME: Sequence[tuple[set[str], Rule]] = (
-    ({"logits"}, logits),
-    ({"log_probs", "log_probs_old"}, log_prob_pairs),
-    ({"log_probs"}, log_probs),
-    ({"policy"}, policies("policy")),
-    ({"policy_old"}, policies("policy_old")),
-    ({"values", "next_values", "terminated"}, scored_values),
-    ({"gamma"}, fraction("gamma")),
-    ({"gae_lambda"}, fraction("gae_lambda")),
-)
 OF_GAE = (real("rewards"), scored_values, fraction("gamma", "gae_lambda"))
 OF_CLIP = (clipped_ratios, real("advantages"))
 OF_PAIRS = (log_prob_pairs, real("advantages"))
