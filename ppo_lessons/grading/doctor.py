@@ -123,7 +123,7 @@ def attempts(known: Targets, limits: Limits) -> dict[str, str]:
     """List the calls of probes that leave the kernel alive, by what they try."""
     course = [PACKAGE / "clip.py", PACKAGE.parent / "solutions", PACKAGE.parent / "tests"]
     hide = [str(known.secret), *map(str, course)]
-    folders = [str(known.open_folder), str(PACKAGE), str(Path.home()), str(known.build)]
+    folders = [str(known.open_folder), str(PACKAGE), str(known.build)]
     most = limits.processes
     return {
         "network": f"probes.network({known.port}, {known.abstract!r}, {known.path!r})",

@@ -14,6 +14,7 @@ import inspect
 import json
 import os
 import re
+import resource
 import secrets
 import signal
 import socket
@@ -39,6 +40,7 @@ GRACE = 5.0  # seconds that an interrupted cell has to come to an end
 SILENCE = 2.0  # seconds after the reply without a message: its end was lost on the way
 STRETCH = 3.0  # a busy processor makes time at most so many times as long
 LARGEST = 4_000_000  # bytes of one part of a message; a connection that sends more is closed
+OURS = 4_000_000_000  # bytes of memory for the trusted process
 QUEUE = 50  # messages that may wait here
 SAID = 16_000  # characters of what is kept of a failure, or of what a cell told
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -95,6 +97,7 @@ def pytest_configure(config: pytest.Config) -> None:
     told = json.loads(file.read_text("utf-8"))
     plans = {folder: Plan(**plan) for folder, plan in told["plans"].items()}
     adopt()
+    limit_ourselves()
     config.pluginmanager.register(Guard(plans, Path(told["report"])), "ppo-guard")
 
 
@@ -580,7 +583,11 @@ class Wire:
         assert self.process.stderr is not None
         os.set_blocking(self.process.stderr.fileno(), False)
         with contextlib.suppress(OSError), self.process.stdin as told:
-            told.write(json.dumps({**plan.told, "key": key, "files": files}).encode())
+            told.write(
+                json.dumps(
+                    {**plan.told, "key": key, "files": files, "parent": os.getpid()}
+                ).encode()
+            )
         for each in listening.values():
             each.close()
         self.own = resident(os.getpid())
@@ -703,6 +710,14 @@ def share(process: int) -> int:
         return 1024 * int(text.split("Pss:")[1].split()[0])
     except (OSError, ValueError, IndexError):
         return resident(process)
+
+
+def limit_ourselves() -> None:
+    """Fail rather than take all memory; the kernels lift this again to what is theirs."""
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
+    limit = OURS if most == resource.RLIM_INFINITY else min(OURS, most)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (limit, most))
 
 
 def adopt() -> None:

@@ -8,6 +8,7 @@ reference, which the kernel can't see.
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -86,7 +87,10 @@ def run_jobs(
     """
     limits = limits or Limits()
     found: list[Ran | InfrastructureError | None] = [None] * len(jobs)
-    with tempfile.TemporaryDirectory(prefix="ppo-", ignore_cleanup_errors=True) as name:
+    sweep()
+    with tempfile.TemporaryDirectory(
+        prefix=prefix_of(os.getpid()), ignore_cleanup_errors=True
+    ) as name:
         work = Path(name)
         notebooks: list[Notebook] = []
         for number, job in enumerate(jobs):
@@ -100,6 +104,19 @@ def run_jobs(
             own = [each for each in notebooks if each.job == number]
             found[number] = found[number] or ran(job, own, report)
     return [each for each in found if each is not None]
+
+
+def prefix_of(process: int) -> str:
+    """Begin the names of the folders of a process that grades."""
+    return f"ppo-grade-{process}-"
+
+
+def sweep() -> None:
+    """Remove folders of graders that were killed: they hold what checks should print."""
+    for folder in Path(tempfile.gettempdir()).glob("ppo-grade-*-*"):
+        number = folder.name.split("-")[2]
+        if number.isdigit() and not Path(f"/proc/{number}").exists() and Path("/proc/1").exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 # --- before --------------------------------------------------------------------------------

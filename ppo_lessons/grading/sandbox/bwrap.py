@@ -172,15 +172,16 @@ def in_memory(folder: str, size: int) -> list[str]:
 def for_somebody_else(shown: Iterable[Path]) -> list[str]:
     """As root: show what the sandbox is made of to a user without rights, and become that user.
 
-    The user differs between processes that grade side by side.
+    The user differs between processes that grade side by side. What belongs to another user is not
+    ended by a signal when its parent dies; the end of a process namespace does not ask whose it is.
     """
     first, many = FREE_USERS
     user = str(first + os.getpid() % many)
     return [
-        *("bwrap", "--die-with-parent", *mounts(shown)),
+        *("bwrap", "--die-with-parent", "--unshare-pid", *mounts(shown)),
         *("--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", "--perms", "1777"),
         *("--dir", "/tmp", "--", "setpriv", "--reuid", user, "--regid", user, "--clear-groups"),
-        *("--inh-caps=-all", "--bounding-set=-all", "--pdeathsig", "KILL"),
+        *("--inh-caps=-all", "--bounding-set=-all"),
     ]
 
 
