@@ -228,8 +228,14 @@ def without_code(text: str) -> str:
 
 @cache
 def package_names() -> frozenset[str]:
-    """Public functions and classes at the top level of the package's modules."""
-    trees = [ast.parse(path.read_text("utf-8")) for path in (ROOT / "ppo_lessons").rglob("*.py")]
+    """Public functions and classes at the top level of the package's modules.
+
+    The grader is left out: no notebook imports it.
+    """
+    package = ROOT / "ppo_lessons"
+    grader = package / "grading"
+    files = [path for path in package.rglob("*.py") if grader not in path.parents]
+    trees = [ast.parse(path.read_text("utf-8")) for path in files]
     nodes = [node for tree in trees for node in tree.body]
     defined = [node for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
     return frozenset(node.name for node in defined if not node.name.startswith("_"))
