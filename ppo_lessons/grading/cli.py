@@ -187,7 +187,7 @@ def run_verb(words: Sequence[str]) -> int:
         print(f"when all have ended: {PROGRAM} merge {given.out} --out {given.out}")
     else:
         results = collect([given.out])
-        tell(results, write_reports(results, given.out))
+        announce(results, write_reports(results, given.out))
     return without_verdict(results)
 
 
@@ -214,11 +214,11 @@ def write(folders: Sequence[Path], out: Path) -> int:
     from ppo_lessons.grading.report import write_reports
 
     results = collect(folders)
-    tell(results, write_reports(results, out))
+    announce(results, write_reports(results, out))
     return without_verdict(results)
 
 
-def tell(results: Sequence[Result], written: Sequence[Path]) -> None:
+def announce(results: Sequence[Result], written: Sequence[Path]) -> None:
     """Say what was written, and which students have no verdict."""
     print(counted(results))
     for result in results:
