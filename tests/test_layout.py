@@ -36,9 +36,9 @@ USERS_OF_SUPPORT = {*SUPPORT, "checks", "widgets", "grading", "cli"}
 HOMES = {
     "matplotlib": {"figures"},
     "anywidget": {"widgets"},
-    "traitlets": {"widgets"},
+    "traitlets": {"widgets", "grading"},
     "gymnasium": {"envs", "cli"},
-    "IPython": {"notebook", "widgets"},
+    "IPython": {"notebook", "widgets", "grading"},
     "packaging": {"notebook"},
     "tqdm": {"cli", "grading"},
     "tyro": {"cli"},
@@ -51,6 +51,11 @@ COMES_ALONG = {
     "traitlets": "anywidget needs it",
     "jupytext": "the extra `test` brings it; building and baking assignments need it",
     "nbformat": "the extra `test` brings it; building and baking assignments need it",
+    "pytest": "the extra `test` brings it; `grade` says what to install",
+    "nbval": "the same",
+    "ipykernel": "the kernel of a graded notebook; the extra `course` brings it",
+    "jupyter_client": "nbval and ipykernel need it",
+    "zmq": "jupyter_client needs it",
     "msvcrt": "standard library on Windows",
     "fcntl": "standard library elsewhere",
 }
@@ -88,6 +93,10 @@ SOURCES = read_package()
 
 def top(module: str) -> str:
     return module.partition("/")[0]
+
+
+def folder(module: str) -> str:
+    return module.rpartition("/")[0]
 
 
 def imports(text: str) -> Iterator[str]:
@@ -141,7 +150,7 @@ def cycle(sources: Mapping[str, str]) -> list[str]:
     graph: dict[str, set[str]] = {module: set() for module in sources}
     for importer, imported in edges(sources):
         # A package's __init__ gathers its modules: their import of each other passes by it.
-        if imported != f"{top(importer)}/__init__":
+        if imported not in (f"{top(importer)}/__init__", f"{folder(importer)}/__init__"):
             graph[importer].add(imported)
     try:
         TopologicalSorter(graph).prepare()
