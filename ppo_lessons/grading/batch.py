@@ -228,7 +228,7 @@ class Session:
             ]
             raise ValueError(
                 f"the reference's own answers do not get all points here: "
-                f"{result.reason or ', '.join(lost)}; expected {result.max_points:g} points. Bake "
+                f"{result.reason or few(lost)}; expected {result.max_points:g} points. Bake "
                 "it again on this machine, and look at what `grade doctor` says."
             )
         self.keep(key, result)
@@ -526,6 +526,12 @@ def no_result(plan: Mapping[str, Any], student: Mapping[str, str]) -> Result:
         reason="There is no result yet: the run that holds it has not ended.",
         max_points=plan["max_points"],
     )
+
+
+def few(names: Sequence[str]) -> str:
+    """List names, and only count them from the fourth on."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + more
 
 
 # --- hashes --------------------------------------------------------------------------------
