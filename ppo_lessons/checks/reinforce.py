@@ -653,7 +653,7 @@ EXERCISES = (
                 "As for the discounted J, with γ = 1.",
             ),
             "g": (
-                "the slope of the usual update",
+                "the usual update",
                 "List the three kinds of episodes with their probabilities. In each, sum slope of "
                 "log π times the discounted return over the steps.",
             ),
