@@ -271,34 +271,38 @@ def test_the_kernel_starts_in_a_folder_of_its_own_and_finds_the_students_build(b
 # --- the machine's failures are not the student's ------------------------------------------
 
 
-class Strange(NoIsolation):
-    """Instead of some kernels, something else is started."""
+# what is started instead of a kernel
+STRANGE = {
+    "ends": ["false"],
+    "sleeps": ["sleep", "60"],
+    "lacks": ["no-such-program"],
+    "kills": ["sh", "-c", "kill -9 $PPID"],
+    "stops": ["sh", "-c", "kill -STOP $PPID; sleep 60"],
+}
 
-    def __init__(self, *words: str):
-        self.words = list(words)
+
+class Strange(NoIsolation):
+    """Starts something else for builds that bear a strange name."""
 
     def command(self, places, limits):
-        strange = "strange" in str(places.build)
-        return self.words if strange else super().command(places, limits)
+        return STRANGE.get(places.build.name) or super().command(places, limits)
 
 
 @pytest.mark.parametrize(
-    "words",
-    [
-        ("false",),
-        ("sleep", "60"),
-        ("sh", "-c", "kill -9 $PPID"),
-        pytest.param(("sh", "-c", "kill -STOP $PPID; sleep 60"), marks=pytest.mark.full),
-        ("no-such-program",),
-    ],
+    "names",
+    [("ends", "sleeps", "lacks", "kills"), pytest.param(("stops",), marks=pytest.mark.full)],
 )
-def test_what_happens_to_one_job_changes_no_other(build, tmp_path, words):
-    strange = job(make_build(tmp_path / "strange"))
-    few = Limits(start=6 if words[0] == "sleep" else 30, wall=25)
-    jobs = [job(build), strange, job(build)]
-    first, lost, last = run_jobs(jobs, isolation=Strange(*words), limits=few)
-    assert isinstance(lost, InfrastructureError)
-    assert points(first) == points(last) == 20
+def test_what_happens_to_one_job_changes_no_other(build, tmp_path, names):
+    jobs = [job(build)]
+    for name in names:
+        jobs += [job(make_build(tmp_path / name)), job(build)]
+    limits = Limits(start=8, wall=30)
+    results = run_jobs(jobs, isolation=Strange(), limits=limits)
+    for number, result in enumerate(results):
+        if number % 2:
+            assert isinstance(result, InfrastructureError)
+        else:
+            assert points(result) == 20
 
 
 def test_a_failure_of_the_setup_is_nobodys_zero(tmp_path):
