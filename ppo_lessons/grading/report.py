@@ -160,7 +160,7 @@ def feedback_html(result: Result) -> str:
     if verdict := verdict_of(result):
         parts.append(f'<p class="notice">{escape(verdict)}</p>')
     if result.notes:
-        parts.append("<h2>How your file was read</h2>" + list_html(result.notes))
+        parts.append("<h2>What was noted</h2>" + list_html(result.notes))
     parts += [question_html(each, n) for n, each in enumerate(result.questions, 1)]
     if result.questions:
         parts.append(ABOUT_HIDDEN)
@@ -243,7 +243,7 @@ def feedback_markdown(result: Result) -> str:
     if verdict := verdict_of(result):
         lines += [f"> {plain(verdict)}", ""]
     if result.notes:
-        lines += ["## How your file was read", "", *(f"- {plain(n)}" for n in result.notes), ""]
+        lines += ["## What was noted", "", *(f"- {plain(n)}" for n in result.notes), ""]
     for place, question in enumerate(result.questions, 1):
         lines += question_markdown(question, place)
     return "\n".join([*lines, plain(trace(result)), ""])
