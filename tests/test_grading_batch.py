@@ -348,11 +348,26 @@ def test_a_result_of_older_answers_or_of_a_student_who_left_does_not_count(world
     grade(a_batch(tmp_path))
     world.files["s2"] = "0 late"
     del world.files["s3"]
+    (tmp_path / "batch.json").unlink()
     grade(a_batch(tmp_path, shard=(2, 20)))  # another student's shard
     results = {result.student: result for result in collect([tmp_path])}
     assert results["s2"].status == "infrastructure-error"
     assert "s3" not in results
     assert results["s4"].status == "graded"
+
+
+@pytest.mark.parametrize("roster", [None, Path("roster.csv")])
+def test_a_run_with_the_late_files_only_turns_nobody_into_a_missing_one(world, tmp_path, roster):
+    grade(a_batch(tmp_path, roster=roster))
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json")}
+    files, world.files = world.files, {"s9": "10 late"}
+    with pytest.raises(ValueError, match="9 students of the last run have no file now"):
+        grade(a_batch(tmp_path, roster=roster))
+    assert {path: path.read_bytes() for path in before} == before
+    world.files = files | {"s9": "10 late"}
+    assert points(grade(a_batch(tmp_path))) == EXPECTED | {"s9": 10}
+    world.files = files | {"s0": "broken"}  # a file is there
+    assert grade(a_batch(tmp_path))[0].status == "rejected"
 
 
 def test_shards_of_different_batches_are_refused(world, tmp_path):

@@ -353,8 +353,8 @@ def grade(
         The results of this shard, ordered by student.
 
     Raises:
-        ValueError: if reference, roster or submissions cannot be used, or the reference's own
-            answers do not get all points on this machine.
+        ValueError: if reference, roster or submissions cannot be used, if files of an earlier run
+            are gone, or if the reference's own answers do not get all points on this machine.
         IsolationMissing: if there is no sandbox here.
     """
     isolation = choose(batch.isolation)
@@ -365,6 +365,7 @@ def grade(
         session = Session(batch, isolation, Path(place), references, on_result)
         session.prove()
         tasks = [session.task(row) for row in rows]
+        refuse_lost(batch.out, tasks)
         write_plan(batch.out, references.first[0], tasks)
         i, n = batch.shard
         mine = tasks[i - 1 :: n]
@@ -444,6 +445,29 @@ def write_plan(out: Path, manifest: Manifest, tasks: Sequence[Task]) -> None:
         "students": students,
     }
     write_whole(out / "batch.json", json.dumps(plan, indent=1) + "\n")
+
+
+def refuse_lost(out: Path, tasks: Sequence[Task]) -> None:
+    """Keep a run with the late files only from turning all others into missing ones.
+
+    Raises:
+        ValueError: if a student handed in before, and now nothing is there.
+    """
+    if not (out / "batch.json").exists():
+        return
+    here = {
+        task.row.student
+        for task in tasks
+        if isinstance(task.row, Submission) or not task.row.missing
+    }
+    before = [each["student"] for each in read_plan(out)["students"] if each["key"]]
+    lost = [student for student in before if student not in here]
+    if lost:
+        raise ValueError(
+            f"{len(lost)} students of the last run have no file now ({few(lost)}); expected all "
+            f"files of the class each time. Give them all, what did not change is not run again; "
+            f"or delete {out / 'batch.json'} if they are to go."
+        )
 
 
 def read_plan(out: Path) -> dict[str, Any]:
