@@ -29,7 +29,8 @@ from ppo_lessons.grading.sources import (
     read_cells,
     split_solution,
 )
-from ppo_lessons.lessons import find_lesson
+from ppo_lessons.grading.student_build import forbidden
+from ppo_lessons.lessons import LESSONS, find_lesson
 
 ROOT = Path(__file__).resolve().parents[2]
 ANSWER = re.compile(r"^# answer: (?P<id>[a-z][a-z0-9_]*\.[a-z][a-z0-9_]*)$", re.MULTILINE)
@@ -48,8 +49,8 @@ You hand this notebook in. Each question gives 10 points.
   your answers are found by it.
 - Let each answer cell hold all that it needs, imports included. A cell that you add is taken
   along with the answer that comes after it.
-- While your answers are graded, the package lacks what you are asked to write, and
-  `ppo_lessons.training_loop`. An answer that imports them is no answer.
+- While your answers are graded, `ppo_lessons` lacks these modules, and an answer that imports one
+  of them is no answer: {missing}.
 - Where there is a cell with a check below an answer, it gives 2 of the 10 points. The other 8
   are for inputs that you do not see: other numbers, the same kinds of cases. For a row of
   predictions the check is all there is.
@@ -324,7 +325,8 @@ def compose_blank(assignment: Assignment, student: str = "") -> dict[str, Any]:
     made_for = f", made for **{student}**" if student else ""
     head = f"# {assignment.title}\n\n*Assignment `{assignment.stem}`{made_for}.*\n\n"
     head += f"{assignment.table}\n" if assignment.table else ""
-    head += RULES + (OWN_RULE if personal else "")
+    head += RULES.format(missing=missing_modules(assignment.stem))
+    head += OWN_RULE if personal else ""
     cells = [
         markdown_cell("start-01", head),
         code_cell("start-02", SETUP, {"given": True}, tags=["nbval-ignore-output"]),
@@ -340,6 +342,13 @@ def compose_blank(assignment: Assignment, student: str = "") -> dict[str, Any]:
                 cells.append(markdown_cell(each.id, LINK.sub(r"\1", each.source)))
     about = {"assignment": assignment.stem, "student": student}
     return notebook_of(cells, about)
+
+
+def missing_modules(stem: str) -> str:
+    """Name the modules that a student might have thought of, and must do without."""
+    thought_of = [*(lesson.name for lesson in LESSONS), "mdp"]
+    modules = forbidden(lesson_of(stem))
+    return ", ".join(f"`{name}`" for name in thought_of if f"ppo_lessons.{name}" in modules)
 
 
 def notebook_of(cells: Sequence[dict[str, Any]], about: dict[str, Any]) -> dict[str, Any]:
