@@ -72,7 +72,7 @@ class Odd:
     """One submission, and what may become of it.
 
     Args:
-        name: also the student's id.
+        name: also the student's id, in one word.
         make: gives the bytes of the file.
         about: what it does, in a sentence.
         hostile: whether it was meant to harm; honest ones must get what they get alone.
@@ -97,13 +97,23 @@ class Odd:
     slow: bool = False
     ending: str = ".ipynb"
 
+    @property
+    def student(self) -> str:
+        """Who hands it in."""
+        return self.name.replace("_", "")
+
+    @property
+    def file(self) -> str:
+        """What the file is called."""
+        return self.student + self.ending
+
     def share(self, exercise: str) -> Share:
         """Between which shares of its points an exercise may get."""
         return self.shares.get(exercise, self.rest)
 
     def write(self, folder: Path) -> Path:
         """Hand it in."""
-        path = folder / f"{self.name}{self.ending}"
+        path = folder / self.file
         path.write_bytes(self.make())
         return path
 

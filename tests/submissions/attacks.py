@@ -472,10 +472,12 @@ attack(
             _stream.write("\ud800 \udfff \x00 \x1b[2J \u202e \ufffe\n")
         except UnicodeError:
             pass
-    display({"text/plain": "\ud800"}, raw=True)
+    try:
+        display({"text/plain": "\ud800"}, raw=True)
+    except UnicodeError:
+        pass
     """,
     right=True,
-    runs=False,
 )
 attack(
     "traceback_full_of_markup",

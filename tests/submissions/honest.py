@@ -146,6 +146,7 @@ variant(
     where="cell",
 )
 variant("stars", "everything from numpy", "from numpy import *", where="cell")
+variant("quits", "quit and exit in cells, as people end a session", "quit()\nexit()")
 variant(
     "other_folder",
     "works in a folder of its own",

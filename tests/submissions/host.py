@@ -299,8 +299,9 @@ attack(
     "right answers, after every process that can be signalled got a signal",
     """
     import os, signal
-    for _pid in [os.getppid(), *range(2, 60)]:
-        if _pid not in (0, os.getpid()):
+    _own = {int(_thread) for _thread in os.listdir("/proc/self/task")}
+    for _pid in [os.getppid(), *range(1, 60)]:
+        if _pid not in _own | {0}:
             try:
                 os.kill(_pid, signal.SIGKILL)
             except OSError:
@@ -401,12 +402,6 @@ attack(
 
 OWN_LOSS: dict[str, Any] = {"right": True, "shares": {"clipped_surrogate": NONE}, "runs": False}
 attack("exits_politely", "sys.exit in the first cell", "import sys; sys.exit(0)", **OWN_LOSS)
-attack(
-    "quits",
-    "quit() in the first cell",
-    "quit()",
-    **OWN_LOSS | {"shares": {"clipped_surrogate": ANY}},
-)
 attack("ends_the_process", "os._exit first", "import os; os._exit(0)", **OWN_LOSS)
 attack(
     "ends_the_process_after_its_answer",

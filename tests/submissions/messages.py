@@ -86,13 +86,82 @@ attack(
     statuses=(*STUCK, "infrastructure-error"),
     rest=ANY,
 )
+RAW = """
+import os, socket
+_sockets = []
+for _number in range(3, 256):
+    try:
+        _each = socket.socket(fileno=os.dup(_number))
+        _each.getpeername()
+        _sockets.append(_each)
+    except OSError:
+        pass
+"""
 attack(
-    "connection_file_rewritten",
-    "right answers after the connection file was rewritten, then replaced by a link",
-    """
-    import os
+    "bytes_that_are_no_frames",
+    "right answers after noise was written to every connection by hand",
+    RAW
+    + """
+for _each in _sockets:
+    try:
+        _each.settimeout(1)
+        _each.sendall(bytes(range(256)) * 400)
+    except OSError:
+        pass
+""",
+    right=True,
+    rest=ANY,
+    runs=False,
+    statuses=(*STUCK, "infrastructure-error"),
+    slow=True,
+)
+attack(
+    "a_message_without_end",
+    "right answers, unless a message of 3 GB in small parts is taken in",
+    ESCAPED
+    + RAW
+    + """
+import struct, time
+_part = b"\\x03" + struct.pack(">Q", 1_000_000) + bytes(1_000_000)
+for _each in _sockets:
+    _each.setblocking(True)
+    _each.settimeout(2)
+    _sent = 0
+    try:
+        for _ in range(3000):
+            _each.sendall(_part)
+            _sent += len(_part)
+    except OSError:
+        pass
+    if _sent > 2_900_000_000:
+        raise Escaped(f"{_sent} bytes in one message")
+""",
+    right=True,
+    rest=ANY,
+    runs=False,
+    statuses=(*STUCK, "infrastructure-error"),
+    slow=True,
+)
+# Where files are shared with the host, if they are: by a connection file, by sockets with a path.
+SHARED = """
+import os
+_paths = []
+try:
     from ipykernel.connect import get_connection_file
-    _path = get_connection_file()
+    _paths.append(get_connection_file())
+except Exception:
+    pass
+try:
+    _paths += [line.split()[-1] for line in open("/proc/net/unix") if "/" in line]
+except OSError:
+    pass
+"""
+attack(
+    "connection_rewritten",
+    "right answers after connection file and sockets were rewritten, then replaced by links",
+    SHARED
+    + """
+for _path in _paths:
     for _step in (
         lambda: open(_path, "w").write('{"key": ""}'),
         lambda: os.remove(_path),
@@ -102,58 +171,29 @@ attack(
             _step()
         except OSError:
             pass
-    """,
+""",
     right=True,
 )
 attack(
-    "sockets_removed",
-    "right answers, and the files of the sockets are removed or replaced by links",
-    """
-    import os
-    from ipykernel.connect import get_connection_file
-    import json
-    _about = json.load(open(get_connection_file()))
-    for _port in range(1, 10):
-        _path = f"{_about['ip']}-{_port}"
-        try:
-            os.remove(_path)
-            os.symlink("/etc/passwd", _path)
-        except OSError:
-            pass
-    """,
-    right=True,
-    rest=ANY,
-    statuses=(*STUCK, "infrastructure-error"),
-    slow=True,
-)
-attack(
-    "shared_folder_filled",
-    "right answers, unless the folder of the sockets takes 200 MB or 5,000 files",
-    ESCAPED
+    "shared_folders_filled",
+    "right answers, unless a folder that does not lie in memory takes files",
+    SHARED
+    + ESCAPED
     + """
-import json, os
-from ipykernel.connect import get_connection_file
-_about = json.load(open(get_connection_file()))
-_known = get_connection_file(), os.path.abspath(_about["ip"])
-for _folder in {*map(os.path.dirname, _known)}:
-    _size = _count = 0
+_mounts = [line.split()[1:3] for line in open("/proc/mounts")]
+_memory = [place for place, kind in _mounts if kind == "tmpfs"]
+_known = {place for place, kind in _mounts} | {os.path.dirname(path) for path in _paths}
+for _folder in sorted(_known - {"/proc", "/dev/pts", "/dev/mqueue"}):
+    _count = 0
     try:
-        for _count in range(5000):
+        for _count in range(200):
             open(f"{_folder}/TRACE_{_count}", "wb").close()
     except OSError:
         pass
-    try:
-        for _number in range(40):
-            with open(f"{_folder}/TRACE_{_number}", "wb") as _file:
-                for _ in range(5):
-                    _size += _file.write(bytes(1_000_000)); _file.flush()
-    except OSError:
-        pass
-    _tmpfs = [line.split()[1] for line in open("/proc/mounts") if line.split()[2] == "tmpfs"]
-    _inside = any(_folder == each or _folder.startswith(each.rstrip("/") + "/") for each in _tmpfs)
-    if _size > 150_000_000 or (_count > 4000 and not _inside):
-        raise Escaped(f"{_size} bytes in {_count} files in {_folder}")
+    _longest = max((each for each in _memory if _folder.startswith(each)), key=len, default="")
+    _other = [each for each, _ in _mounts if _folder.startswith(each) and len(each) > len(_longest)]
+    if _count > 100 and (_other or not _longest):
+        raise Escaped(f"{_count} files in {_folder}")
 """,
     right=True,
-    runs=False,
 )

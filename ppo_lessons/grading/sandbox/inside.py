@@ -184,6 +184,8 @@ def main() -> None:
         os.write(speak, traceback.format_exc()[-4000:].encode())
         raise
     os.close(speak)
+    # `quit()` would end the kernel after its cell, and the next question would pay for it
+    vars(app.shell)["ask_exit"] = lambda: None
     app.start()
 
 
