@@ -300,6 +300,24 @@ def test_one_cell_without_lines_answers_everything_it_defines():
     assert run(result, "area")["area"](1) == 4
 
 
+def test_one_cell_with_one_line_answers_everything_it_defines():
+    result = planted(answer("double", "\n\n".join(SOLUTIONS.values())))
+    assert result.absent == ()
+    assert run(result)["signs"]["a"] == 1
+    assert run(result, "area")["area"](1) == 4
+    assert any("another question" in note for note in result.notes)
+
+
+def test_an_error_of_ours_costs_one_student_and_not_the_class(monkeypatch):
+    def failing(*_):
+        raise RuntimeError
+
+    monkeypatch.setattr("ppo_lessons.grading.transplant.clean_texts", failing)
+    result = planted(*HONEST)
+    assert result.absent == tuple(f"toy.{name}" for name in NAMES)
+    assert "RuntimeError" in result.notes[0]
+
+
 def test_a_line_that_names_no_question_is_said():
     result = planted(cell(f"# answer: toy.dubble\n{SOLUTIONS['double']}"), *HONEST[1:])
     assert any("toy.dubble" in note for note in result.notes)
@@ -434,8 +452,10 @@ def test_a_private_copy_of_another_answer_does_not_replace_it():
 
 
 def test_names_that_nobody_looks_up_later_need_no_namespace():
-    first = answer("double", "x = 1\nimport math\n" + SOLUTIONS["double"])
-    other = answer("signs", "x = 2\nimport math, json\n" + SOLUTIONS["signs"])
+    uses = "\n\ndef area_of(x):\n    return math.pi * x"
+    first = answer("double", "x = 1\nimport math\n" + SOLUTIONS["double"] + uses)
+    again = "import math; math.floor(2)\nimport math, json\nmath.nothing = 3\n"
+    other = answer("signs", "x = 2\n" + again + SOLUTIONS["signs"] + uses)
     result = planted(first, other, HONEST[2])
     assert "_answer_space" not in json.dumps(dict(result.parts))
 

@@ -214,7 +214,7 @@ def unit_of(lines: list[str], first: int, last: int, nodes: list[ast.stmt]) -> U
                 fixed.add(name)
             case ast.Import() | ast.ImportFrom():
                 imports |= imported_names(node)
-    froms = [node for node in own if isinstance(node, ast.ImportFrom)]
+    homes = [node for node in own if isinstance(node, ast.ImportFrom)]
     return Unit(
         text="\n".join(lines[first - 1 : last]),
         binds=frozenset((binds | fixed | set(imports)) - {"*"}),
@@ -223,7 +223,7 @@ def unit_of(lines: list[str], first: int, last: int, nodes: list[ast.stmt]) -> U
         fixed=frozenset((fixed | set(imports)) - {"*"}),
         line=first,
         last=last,
-        future=any(node.module == "__future__" for node in froms),
+        future=any(node.module == "__future__" for node in homes),
         star="*" in imports,
     )
 
@@ -373,11 +373,12 @@ def meanings(units: Iterable[Unit]) -> dict[str, list[str]]:
     Returns:
         Its statements by name; of an import only what concerns the name.
     """
-    found: dict[str, list[str]] = defaultdict(list)
+    found: dict[str, list[str]] = {}
     given: set[str] = set()  # by imports: what `torch.manual_seed(0)` changes is not its meaning
     for unit in units:
         given |= set(unit.imports)
-        changed = {name for name in unit.changes if name in found and name not in given}
-        for name in unit.binds | changed:
-            found[name].append(unit.imports.get(name, unit.text))
+        for name in unit.changes - unit.binds - given:
+            if name in found:
+                found[name].append(unit.text)
+        found |= {name: [unit.imports.get(name, unit.text)] for name in unit.binds}
     return found

@@ -20,7 +20,7 @@ SHORTEST_ID = 3  # shorter ones count only as a whole name: "04_clip_7" is not t
 GENERIC = {
     word
     for line in (
-        "abgabe abgaben assignment assignments attempt checkpoint copia copie copy exercise",
+        "abgabe abgaben assignment assignments attempt checkpoint copia copy exercise",
         "exercises final handin homework hw ipynb kopie late me my_work my new notebook",
         "notebooks of old ppo ppo-lessons resubmission solution solutions source submission",
         "submissions submit submitted the updated upload uploads version work",
@@ -251,7 +251,7 @@ def order(students: Collection[str]) -> tuple[str, ...]:
 
 # --- words of names ------------------------------------------------------------------------
 
-SPELLED_OUT = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "å": "aa", "ø": "oe"})
+SPELLED_OUT = str.maketrans({"å": "aa"} | {a: f"{b}e" for a, b in zip("äöüø", "aouo", strict=True)})
 BARE = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ı": "i", "ð": "d"})
 
 

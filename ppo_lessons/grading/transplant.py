@@ -33,6 +33,7 @@ from ppo_lessons.grading.types import Cell, Manifest, Question, Submission, Tran
 
 MAX_UNITS = 20_000  # statements of a notebook among which helpers are looked for
 MAX_CARRIED = 100_000  # characters
+MAX_NOTES = 40
 # What the course's own notebooks call, and a graded one lacks.
 COURSE_CALLS = frozenset({"check", "hint", "reveal", "setup"})
 BLANK = re.compile(r"raise NotImplementedError\(.?exercise \d+\.\d+")
@@ -41,6 +42,7 @@ FOUND_BY = {
     "metadata": "found by the cell's metadata: its line `# answer:` is gone",
     "cell id": "found by the cell's id: its line `# answer:` is gone",
     "name": "found by what it defines: no cell has its line `# answer:`",
+    "other answer": "which answers another question and defines this one too",
 }
 
 
@@ -103,32 +105,57 @@ def transplant(
     parts = {part: copy.deepcopy(notebook) for part, notebook in reference.items()}
     homes = {question.id: answer_cell(parts, question) for question in manifest.questions}
     notes: list[str] = []
-    texts = clean_texts(submission.cells, notes)
-    pieces = list(pieces_of(submission.cells, texts, manifest.questions, notes))
+    try:
+        sources = answer_sources(submission.cells, manifest, parts, notes)
+    except Exception as error:  # one student's file must not stop the others
+        sources, notes = {}, [f"the answers cannot be taken out ({type(error).__name__})"]
+    for question in manifest.questions:
+        source = sources.get(question.id) or stub(question)
+        homes[question.id] |= {"source": source, "outputs": [], "execution_count": None}
+    absent = tuple(question.id for question in manifest.questions if question.id not in sources)
+    notes += [f"{id}: no answer cell was found" for id in absent]
+    if len(notes) > MAX_NOTES:
+        notes = [*notes[:MAX_NOTES], f"and {len(notes) - MAX_NOTES} more"]
+    return Transplanted(parts=parts, absent=absent, notes=tuple(notes))
+
+
+def answer_sources(
+    cells: Sequence[Cell],
+    manifest: Manifest,
+    parts: Mapping[str, Mapping[str, Any]],
+    notes: list[str],
+) -> dict[str, str]:
+    """Write the answer cells.
+
+    Args:
+        cells: of the student's file.
+        manifest: of the reference.
+        parts: the reference's notebooks.
+        notes: get what was decided.
+
+    Returns:
+        Sources by question, of those that were answered.
+    """
+    texts = clean_texts(cells, notes)
+    pieces = list(pieces_of(cells, texts, manifest.questions, notes))
     found = {
         question.id: piece
         for question in manifest.questions
         if (piece := find_answer(question, pieces, notes))
     }
-    absent = tuple(question.id for question in manifest.questions if question.id not in found)
-    notes += [f"{id}: no answer cell was found" for id in absent]
-    shelf, starts = shelf_of(submission.cells, texts, notes)
+    shelf, starts = shelf_of(cells, texts, notes)
     answers: list[Answer] = []
     for question in manifest.questions:
         if piece := found.get(question.id):
             there = names_there(question, manifest.questions, found)
             text = with_helpers(question, piece, shelf, starts, there, notes)
             answers.append(Answer(question=question, text=text))
-    for part in parts:
+    sources: dict[str, str] = {}
+    for part, notebook in parts.items():
         here = [answer for answer in answers if answer.question.part == part]
-        for answer in with_spaces(here, names_of_checks(parts[part], manifest), notes):
-            homes[answer.question.id]["source"] = cell_source(answer)
-    for question in manifest.questions:
-        cell = homes[question.id]
-        if question.id in absent:
-            cell["source"] = stub(question)
-        cell |= {"outputs": [], "execution_count": None}
-    return Transplanted(parts=parts, absent=absent, notes=tuple(notes))
+        for answer in with_spaces(here, names_of_checks(notebook, manifest), notes):
+            sources[answer.question.id] = cell_source(answer)
+    return sources
 
 
 def answer_cell(parts: Mapping[str, dict[str, Any]], question: Question) -> dict[str, Any]:
@@ -274,6 +301,8 @@ def candidates(question: Question, pieces: Sequence[Piece]) -> Iterator[tuple[st
     yield "cell id", [piece for piece in own if piece.cell_id == question.answer]
     if pieces and pieces[0].kind == "code":
         yield "name", [piece for piece in others if question.name in piece.defined]
+        inside = [piece for piece in pieces if piece.ids and question.name in piece.defined]
+        yield "other answer", [piece for piece in inside if question.id not in piece.ids]
 
 
 def is_of_another(piece: Piece, question: Question) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-MAX_BYTES = 16 * 2**20  # of one notebook, and of a zip file inside another one
+MAX_BYTES = 10 * 2**20  # of one notebook, and of a zip file inside another one
 MAX_MEMBERS = 1_000  # of a student's zip file
 MAX_CLASS_MEMBERS = 100_000  # of a whole class's
 MAX_UNPACKED = 64 * 2**20  # bytes read from one student's zip file
