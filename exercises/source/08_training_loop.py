@@ -225,7 +225,7 @@ check.mended_epochs(mended_epochs)
 # - **f**: on how many minibatches of the whole run are all ratios exactly 1?
 # - **g**: an environment step (of one environment) costs 2 ms, a step of the optimiser 10 ms, and all else
 #   nothing. Which share of the time is spent on collecting, from 0 to 1?
-# - **h**: with K = 2 epochs the task is solved after 60,000 environment steps, with K = 10 after 20,000. At
+# - **h**: with K = 2 epochs the task is solved after 61,440 environment steps, with K = 10 after 20,480. At
 #   which price of an environment step, in ms, are the two equally fast? (A step of the optimiser costs 10 ms.)
 #
 # Numbers may be off by 0.002.
