@@ -7,8 +7,9 @@ ask_hashed("clip.gradient_signs", globals().get("gradient_signs"))  # prediction
 tell("clip.clipped_surrogate", globals().get("clipped_surrogate"))  # which mistake it is
 ```
 
-Numbers are rounded to three decimals, or to four significant digits if that is coarser: a check of
-the course allows a ten-thousandth, and no grader may be stricter. The grid is shifted a little, so
+Numbers are rounded to a grid whose steps are about 0.005 of their size, and 0.005 for small
+ones. Inputs are drawn until everything within the tolerance of the course's own check is rounded
+alike: no grader may be stricter than what its students were told. The grid is shifted a little, so
 that numbers of few digits, as 0.0625, lie on no edge of it.
 """
 
@@ -17,12 +18,14 @@ import json
 import logging
 import math
 import sys
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 
+from ppo_lessons.checks.compare import TOLERANCE
 from ppo_lessons.checks.exercises import (
     Case,
     CheckResult,
@@ -40,11 +43,14 @@ from ppo_lessons.grading.fresh import fresh_cases, stages_of
 from ppo_lessons.grading.items.questions import asked
 
 SECONDS = 5.0  # for all cases of a cell together; the public check allows as much
-DECIMALS, DIGITS = 3, 4
-SHIFT = 0.29  # of a unit of the last place
-MARGIN = 0.02  # of a unit of the last place
+# The steps of the grid, as 0.005, 0.01, 0.02, 0.05, and up to which number each is used: the
+# limits are no round numbers, so that 10 and 9.99999 are shown alike.
+STEPS = [(first * 10.0**power, max(-power, 0)) for power in range(-3, 10) for first in (1, 2, 5)][
+    2:
+]
+LIMITS = [293.7 * step for step, _ in STEPS]
+SHIFT = 0.29  # of a step
 OWN_GRID = 10  # tolerances, for predictions that have no public hash
-HUGE = 1e12  # from here on, powers of ten are written
 MOST = 1000  # numbers of a line; right answers give fewer
 TRIES = 2000
 
@@ -203,26 +209,19 @@ def row_text(numbers: Sequence[float], shift: float) -> str:
     return " ".join(words) + (" …" if len(numbers) > MOST else "")
 
 
-def decimals_of(number: float) -> int:
-    """How many decimals are shown; negative for large numbers.
-
-    The limits are no round numbers, so that 10 and 9.99999 are shown alike.
-    """
-    decimals = DECIMALS
-    limit = 0.73 * 10.0 ** (DIGITS - DECIMALS)
-    while abs(number) >= limit:
-        decimals, limit = decimals - 1, limit * 10
-    return decimals
+def step_of(number: float) -> tuple[float, int]:
+    """Give the step of the grid at a number, and how many decimals its multiples have."""
+    place = bisect_right(LIMITS, abs(number))
+    return STEPS[min(place, len(STEPS) - 1)]
 
 
 def number_text(number: float, shift: float = SHIFT) -> str:
     """Round a number to a grid that is a little shifted."""
     number = float(number)
-    if not abs(number) < HUGE:  # also not a number
-        return f"{number:.{DIGITS - 1}e}"
-    decimals = decimals_of(number)
-    rounded = round(number + shift * 10.0**-decimals, decimals) + 0.0
-    return f"{rounded:.{max(decimals, 0)}f}"
+    if not abs(number) < LIMITS[-1]:  # also not a number
+        return f"{number:.2e}"
+    step, decimals = step_of(number)
+    return f"{math.floor(number / step + shift + 0.5) * step + 0.0:.{decimals}f}"
 
 
 NOTHING = number_text(0.0)
@@ -251,7 +250,7 @@ def best_shift(numbers: Sequence[float]) -> float:
     shifts = [SHIFT, *(place / 50 - 0.49 for place in range(50))]
 
     def room(shift: float) -> float:
-        places = [x * 10.0 ** decimals_of(x) + shift for x in numbers if math.isfinite(x)]
+        places = [x / step_of(x)[0] + shift for x in numbers if math.isfinite(x)]
         return min((abs(place % 1 - 0.5) for place in places), default=0.5)
 
     return SHIFT if room(SHIFT) > 0.1 else max(shifts, key=room)
@@ -327,8 +326,8 @@ def far_from_edges(number: float, shift: float) -> bool:
     """Whether a number that is a little larger or smaller is shown alike."""
     if not math.isfinite(number):
         return True
-    step = MARGIN * 10.0 ** -decimals_of(number)
-    return number_text(number - step, shift) == number_text(number + step, shift)
+    nearby = TOLERANCE * max(1.0, abs(number))
+    return number_text(number - nearby, shift) == number_text(number + nearby, shift)
 
 
 # --- predictions ---------------------------------------------------------------------------
