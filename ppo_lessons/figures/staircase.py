@@ -21,7 +21,8 @@ def staircase(study: Mapping[str, Any], *, upto: str) -> Figure:
 
     Returns:
         Three panels with one row per stair: return at the end, environment steps and CPU seconds
-        until solved. A dot is a seed, a bar the median; a cross is a seed that never got there.
+        until solved. A dot is a seed, a bar the (upper) median of all seeds; those that never got
+        there count as infinite, so where half of them did not there is no bar.
 
     Raises:
         ValueError: if there is no such stair.
@@ -31,7 +32,7 @@ def staircase(study: Mapping[str, Any], *, upto: str) -> Figure:
         raise ValueError(f"upto is {upto!r}; expected one of {', '.join(names)}. Choose a stair.")
     reached = names[: names.index(upto) + 1]
     with style():
-        picture = figure(9, 0.9 + 0.5 * len(names))
+        picture = figure(9.4, 0.9 + 0.5 * len(names))
         panels = picture.subplots(1, 3, sharey=True, width_ratios=[1.15, 1, 1])
         for row, name in enumerate(names):
             if name in reached:
@@ -56,19 +57,23 @@ def staircase(study: Mapping[str, Any], *, upto: str) -> Figure:
 
 
 def _dots(axes: Axes, row: int, numbers: Sequence[float], color: str) -> None:
-    """One row of dots, spread a little so that equal ones stay apart, and their median."""
-    spread = row + np.linspace(-0.22, 0.22, len(numbers))
-    axes.plot(numbers, spread, "o", color=color, markersize=4, alpha=0.8)
-    if numbers:
-        middle = float(np.median(numbers))
+    """One row of dots, spread a little so that equal ones stay apart, and their median.
+
+    Infinite numbers count in the median, and are not drawn.
+    """
+    known = [number for number in numbers if np.isfinite(number)]
+    spread = row + np.linspace(-0.22, 0.22, len(known))
+    axes.plot(known, spread, "o", color=color, markersize=4, alpha=0.8)
+    middle = float(np.sort(numbers)[len(numbers) // 2])
+    if np.isfinite(middle):
         axes.plot([middle, middle], [row - 0.34, row + 0.34], color=color, linewidth=3)
 
 
 def _solved(axes: Axes, row: int, numbers: Sequence[float | None], color: str, unit: float) -> None:
-    """Dots of the seeds that were solved, and how many of all those are."""
-    known = [number / unit for number in numbers if number is not None]
-    _dots(axes, row, known, color)
+    """Dots of the seeds that were solved, and beside the panel how many of all those are."""
+    _dots(axes, row, [np.inf if each is None else each / unit for each in numbers], color)
+    count = sum(number is not None for number in numbers)
     axes.annotate(
-        f"{len(known)} of {len(numbers)}", (1, row), xycoords=axes.get_yaxis_transform(),
-        ha="right", va="center", fontsize=9, color=color,
+        f"{count} of {len(numbers)}", (1.02, row), xycoords=axes.get_yaxis_transform(),
+        ha="left", va="center", fontsize=9, color=color,
     )  # fmt: skip
