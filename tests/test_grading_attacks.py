@@ -86,25 +86,25 @@ class Class:
 
     def __init__(self, place: Path, reference: Path):
         self.place, self.reference = place, reference
-        self.done: dict[tuple[str, ...], dict[str, Result]] = {}
+        self.graded: dict[tuple[str, ...], dict[str, Result]] = {}
         self.before = self.after = ""
         self.calls: list[bytes] = []
 
     def results(self, names: Sequence[str]) -> dict[str, Result]:
-        if tuple(names) not in self.done:
-            folder = self.place / f"handed-in-{len(self.done)}"
+        if tuple(names) not in self.graded:
+            folder = self.place / f"handed-in-{len(self.graded)}"
             folder.mkdir()
             with Listener(self.calls) as port:
                 for name in names:
                     path = OF[name].write(folder)
                     path.write_bytes(host_attacks.network_code(port, path.read_bytes()))
                 self.before = tree_hash([folder, self.reference])
-                found = grade(self.batch([folder], f"out-{len(self.done)}"))
+                found = grade(self.batch([folder], f"out-{len(self.graded)}"))
                 self.after = tree_hash([folder, self.reference])
             # members of a zip file come after a `!`
             by_file = {Path(result.source.partition("!")[0]).name: result for result in found}
-            self.done[tuple(names)] = {name: by_file[OF[name].file] for name in names}
-        return self.done[tuple(names)]
+            self.graded[tuple(names)] = {name: by_file[OF[name].file] for name in names}
+        return self.graded[tuple(names)]
 
     def batch(self, submissions: Sequence[Path], out: str, **settings) -> Batch:
         settings = {"workers": 2, "chunk": 7} | settings

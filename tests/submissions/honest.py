@@ -2,6 +2,7 @@
 
 from submissions import (
     ALL,
+    ANY,
     EXERCISES,
     NONE,
     Notebook,
@@ -25,7 +26,7 @@ enter(Odd(name="untouched", make=edited(lambda _: blank()), about="the blank", r
 
 
 @changes("half_done", "three answers, three blanks", shares=dict.fromkeys(EXERCISES[3:], NONE))
-def _half_done(notebook: Notebook) -> None:
+def _half(notebook: Notebook) -> None:
     given = blank()
     for exercise in EXERCISES[3:]:
         put_answer(notebook, exercise, answer_of(given, exercise))
@@ -353,3 +354,69 @@ def _with_hints(notebook: Notebook) -> None:
 def _other_arguments(notebook: Notebook) -> None:
     answer = answer_of(notebook, "mended_loss")
     put_answer(notebook, "mended_loss", answer.replace("*, clip_epsilon", "clip_epsilon=0.2"))
+
+
+# --- habits that a strict grader would punish -------------------------------------------------
+
+
+@changes("cell_magic_above_the_marker", "%%time stands in the first line of the answer's cell")
+def _cell_magic(notebook: Notebook) -> None:
+    for exercise, magic in (("clipped_surrogate", "%%time"), ("mended_loss", "%%capture")):
+        cell = notebook["cells"][place_of(notebook, exercise)]
+        cell["source"] = magic + "\n" + source_of(cell)
+
+
+@changes("marker_written_otherwise", "the marker was touched: spaces, a capital letter")
+def _marker_touched(notebook: Notebook) -> None:
+    cell = notebook["cells"][place_of(notebook, "clipped_surrogate")]
+    cell["source"] = source_of(cell).replace("# answer: clip.", "#Answer:  clip.", 1)
+
+
+@changes("slow_experiments", "two cells of the student's own that take longer than a cell may")
+def _slow_experiments(notebook: Notebook) -> None:
+    for exercise in ("clip_fractions", "mended_loss"):
+        cell = code_cell("import time\nfor _ in range(150):\n    time.sleep(0.1)", "own")
+        notebook["cells"].insert(place_of(notebook, exercise), cell)
+
+
+@changes(
+    "imports_in_the_first_cell",
+    "an import was added to the cell that is given, against the rules",
+    shares={"clipped_surrogate": ANY},
+)
+def _imports_above(notebook: Notebook) -> None:
+    cell = next(cell for cell in notebook["cells"] if cell["cell_type"] == "code")
+    cell["source"] = "import math\n" + source_of(cell)
+    answer = answer_of(notebook, "clipped_surrogate")
+    put_answer(notebook, "clipped_surrogate", answer + "\nhalf = math.exp(-math.log(2))\n")
+
+
+@changes("own_test_fails", "an assert of the student's own fails below a right answer")
+def _own_test_fails(notebook: Notebook) -> None:
+    answer = answer_of(notebook, "clipped_surrogate")
+    put_answer(notebook, "clipped_surrogate", answer + "\nassert 1 + 1 == 3, 'hm'\n")
+
+
+@changes("checks_not_there", "right answers, the check cells deleted")
+def _checks_not_there(notebook: Notebook) -> None:
+    checks = [*check_cells(notebook)]
+    notebook["cells"] = [cell for cell in notebook["cells"] if cell not in checks]
+
+
+variant(
+    "plots_inside",
+    "a picture in the function",
+    """
+    import matplotlib.pyplot as plt
+    plt.plot(ratios.detach().flatten(), advantages.detach().flatten(), "o")
+    plt.show()
+    """,
+    where="inside",
+)
+variant("asks_for_input", "a cell that waits for a key", "input('go on?')", where="cell")
+variant(
+    "compares_with_the_package",
+    "a cell that imports what is not there while answers are graded",
+    "from ppo_lessons.clip import clipped_surrogate as theirs\nprint(theirs)",
+    where="cell",
+)
