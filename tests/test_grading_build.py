@@ -450,7 +450,7 @@ def test_a_question_whose_blank_is_right_cannot_be_baked(chain, tmp_path):
 
 def test_a_solution_that_fails_cannot_be_baked(chain, tmp_path):
     source = chain / "exercises/source/04_clip.py"
-    source.write_text(source.read_text().replace("torch.minimum", "torch.minimun"))
+    source.write_text(source.read_text().replace("torch.minimum", "torch.minus"))
     with pytest.raises(ValueError, match="a right answer fails"):
         bake("04_clip", tmp_path / "reference", 3, root=chain)
 
@@ -493,7 +493,7 @@ def test_only_its_owner_reads_a_reference(personal):
 
 def test_nothing_half_baked_stays_behind(chain, tmp_path):
     source = chain / "exercises/source/04_clip.py"
-    source.write_text(source.read_text().replace("torch.minimum", "torch.minimun"))
+    source.write_text(source.read_text().replace("torch.minimum", "torch.minus"))
     with pytest.raises(ValueError, match="fails"):
         bake("04_clip", tmp_path / "place/reference", 3, root=chain)
     assert list(tmp_path.glob("place/*")) == []

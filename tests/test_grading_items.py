@@ -70,7 +70,7 @@ def three_arms(*, old, new, pays):
     ]
 
 
-def fence(*, old, new, gamma, fence):
+def fence(*, old, new, gamma, fence, pay):
     def kl(p, q):
         return p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
 
@@ -80,8 +80,8 @@ def fence(*, old, new, gamma, fence):
         *rooms,
         visits,
         (rooms[0] + visits * rooms[1]) / (1 + visits),
-        fisher,
         math.sqrt(2 * fence / fisher),
+        pay * fisher / (fisher * math.sqrt(2 * fence / fisher)),
     ]
 
 
@@ -96,7 +96,12 @@ def five_samples(*, old, new, advantages, epsilon):
         for away, ratio, each in zip(outside, ratios, advantages, strict=True)
     ]
     slope = 0.0 if silent[-1] else -plain[-1] / 5
-    return [sum(objective) / 5, sum(plain) / 5, sum(outside) / 5, sum(silent) / 5, slope]
+    return [
+        *(sum(objective) / 5, sum(plain) / 5),
+        sum(ratio for ratio, away in zip(ratios, outside, strict=True) if away),
+        sum(each for each, still in zip(advantages, silent, strict=True) if still),
+        slope,
+    ]
 
 
 def games_and_arms(*, values, returns, p, pays):
@@ -122,8 +127,10 @@ def games_and_arms(*, values, returns, p, pays):
 def advantages_by_sum(rewards, values, next_values, terminated, ended, gamma, gae_lambda):
     """The double sum: each row adds up what follows until an end."""
     errors = [
-        r + gamma * (0.0 if over else following) - v
-        for r, v, following, over in zip(rewards, values, next_values, terminated, strict=True)
+        reward + gamma * (0.0 if over else following) - value
+        for reward, value, following, over in zip(
+            rewards, values, next_values, terminated, strict=True
+        )
     ]
     found = []
     for start in range(len(rewards)):
@@ -364,7 +371,7 @@ def test_a_neighbours_answers_do_not_fit(stem):
     numbers = zip(
         printed(mine[1], solved(mine[1])), printed(mine[1], solved(theirs[1])), strict=True
     )
-    assert sum(a != b for a, b in numbers) >= 3
+    assert all(a != b for a, b in numbers)
 
 
 @pytest.mark.parametrize("stem", LESSONS)

@@ -91,7 +91,7 @@ def manifest_of(stem: str) -> Manifest:
 
 def run_python(build: Path, code: str, *words: str, given: str = "") -> str:
     environment = {**os.environ, "PYTHONPATH": str(build.parent), "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-c", code, *words],
         input=given,
         capture_output=True,
@@ -100,8 +100,8 @@ def run_python(build: Path, code: str, *words: str, given: str = "") -> str:
         cwd=build.parent,
         timeout=240,
     )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    return ended.stdout
 
 
 @pytest.fixture(scope="module")

@@ -63,7 +63,7 @@ To compare: ratios 3, 3, 0.5 and 9 with advantages 1, −1, −1 and −5 give
 
 
 def own_numbers(exercise: Exercise, random: Random) -> Item:
-    """Two objectives, two fractions and one slope of a batch of five."""
+    """Two objectives, two sums and one slope of a batch of five."""
 
     def draw() -> tuple[dict[str, Any], dict[str, float]]:
         old = [two_digits(random, 0.2, 0.6) for _ in range(5)]
@@ -74,8 +74,9 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
             "epsilon": two_digits(random, 0.12, 0.32),
         }
         numbers = solved(**constants)
-        # the last sample must have a slope, and the clip must have work to do
-        busy = numbers["c"] > numbers["d"] > 0 and numbers["e"] != 0 and off_edges(**constants)
+        # the last sample must have a slope, and the clip something to hold and something to leave
+        outside, silent = held(**constants)
+        busy = outside > silent > 0 and numbers["e"] != 0 and off_edges(**constants)
         return constants, numbers if busy else dict.fromkeys("abcde", 0.0)
 
     constants, numbers = until_tidy(draw)
@@ -93,8 +94,8 @@ Nothing to program; a pocket calculator helps. A batch has five samples, and ε 
 
 - **a**: the mean of the clipped surrogate objective over the batch;
 - **b**: the mean of the plain surrogate objective, ratio times advantage;
-- **c**: the fraction of samples outside the interval;
-- **d**: the fraction of samples whose gradient the clip has taken away;
+- **c**: the sum of the ratios of those samples that lie outside the interval;
+- **d**: the sum of the advantages of those samples whose gradient the clip has taken away;
 - **e**: the slope of the *loss* (minus the mean of the clipped objective) by the
   log-probability of sample 5. The ratio is the exp of a difference: how fast does it change
   with the log-probability?
@@ -107,6 +108,16 @@ Numbers may be off by 0.0005."""
         answer=numbers_answer(numbers),
         constants=constants,
     )
+
+
+def held(
+    *, old: list[float], new: list[float], advantages: list[float], epsilon: float
+) -> tuple[float, float]:
+    """Give the fraction outside, and the fraction without gradient."""
+    rows = (torch.tensor(row, dtype=torch.float64) for row in (new, old, advantages))
+    log_probs, log_probs_old, kept = (row if i == 2 else row.log() for i, row in enumerate(rows))
+    outside, silent = clip_fractions(log_probs, log_probs_old, kept, clip_epsilon=epsilon)
+    return float(outside), float(silent)
 
 
 def off_edges(
@@ -127,11 +138,11 @@ def solved(
     ratios = (log_probs - log_probs_old).exp()
     objective = clipped_surrogate(ratios, kept, clip_epsilon=epsilon).mean()
     (slopes,) = torch.autograd.grad(-objective, log_probs)
-    outside, silent = clip_fractions(log_probs.detach(), log_probs_old, kept, clip_epsilon=epsilon)
+    outside = (ratios - 1).abs() > epsilon
     return {
         "a": objective.item(),
         "b": (ratios * kept).mean().item(),
-        "c": float(outside),
-        "d": float(silent),
+        "c": ratios[outside].sum().item(),
+        "d": kept[outside & (slopes == 0)].sum().item(),
         "e": slopes[-1].item(),
     }

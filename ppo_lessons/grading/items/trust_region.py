@@ -65,11 +65,12 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
             "new": [two_digits(random, 0.1, 0.9) for _ in range(2)],
             "gamma": two_digits(random, 0.6, 0.95),
             "fence": round(random.uniform(0.011, 0.049), 3),
+            "pay": two_digits(random, 1.5, 9.0),
         }
         return constants, solved(**constants)
 
     constants, numbers = until_tidy(draw)
-    old, new, gamma, fence = constants.values()
+    old, new, gamma, fence, pay = constants.values()
     rooms = table(
         ["probability of going on", "in A", "in B"],
         [["old policy", *old], ["new policy", *new]],
@@ -87,10 +88,13 @@ Nothing to program; a pocket calculator helps. A game begins in room A. To *stop
 - **c**: how often the old policy visits B in an episode, a visit one step later counting γ =
   **{gamma}** times;
 - **d**: the mean KL: rooms weighted by those visits of the old policy, divided by their sum;
-- **e**: F, the Fisher number of the logit of room A alone, with every episode in A: p·(1 − p)
-  at the old policy;
-- **f**: how far that logit may move inside a fence of **{fence}** nats, if the KL is the
-  parabola ½·F·x².
+
+Now room A alone, with every episode in it. Going on pays **{pay}** more than stopping, so the
+mean pay rises by pay·F for each unit of the logit, where F = p·(1 − p) is the Fisher number at
+the old policy. Replace the KL by the parabola ½·F·x², where x is the step of the logit.
+
+- **e**: the step x that is best inside a fence of **{fence}** nats;
+- **f**: the price β at which the best step of pay·F·x − β·½·F·x² is the same.
 
 Numbers may be off by 0.0005."""
     return Item(
@@ -102,19 +106,21 @@ Numbers may be off by 0.0005."""
     )
 
 
-def solved(*, old: list[float], new: list[float], gamma: float, fence: float) -> dict[str, float]:
+def solved(
+    *, old: list[float], new: list[float], gamma: float, fence: float, pay: float
+) -> dict[str, float]:
     """Give the exact numbers."""
     mdp = two_rooms(0.0, 0.0, 0.0, 0.0)
     policy_old, policy = (
         torch.tensor([[1 - p, p] for p in row], dtype=torch.float64) for row in (old, new)
     )
     kl = state_kl(policy_old, policy)
-    fisher = old[0] * (1 - old[0])
+    step = sqrt(2 * fence / (old[0] * (1 - old[0])))
     return {
         "a": float(kl[0]),
         "b": float(kl[1]),
         "c": float(state_visits(mdp, policy_old, gamma=gamma)[1]),
         "d": float(mean_kl(mdp, policy, policy_old, gamma=gamma)),
-        "e": fisher,
-        "f": sqrt(2 * fence / fisher),
+        "e": step,
+        "f": pay / step,
     }
