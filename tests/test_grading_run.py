@@ -135,6 +135,8 @@ ANSWERS = {
     "hard-coded": ({"double": "double = {1: 2, 2: 4}.get"}, 12),
     "nothing": ({"double": "", "triple": ""}, 0),
     "a syntax error": ({"double": "def double(x:"}, 10),
+    "half a character": ({"double": "x = '\ud800'"}, 10),
+    "half a character in an error": ({"double": "raise ValueError(chr(0xD800))"}, 10),
     "warnings": ({"double": NOISY}, 20),
     "markers of nbval": ({"double": MARKED, "triple": "# NBVAL_SKIP"}, 10),
     "the end of the kernel after a right answer": ({"double": HALF}, 10),
@@ -182,6 +184,7 @@ def test_a_traceback_of_the_student_is_kept_and_nothing_of_the_expected_text(bat
     said = batch["a syntax error"].cells["main"]["a-double"].said
     assert "SyntaxError" in said
     assert "\x1b" not in said
+    batch["half a character in an error"].cells["main"]["a-double"].said.encode("utf-8")
     assert batch["wrong"].cells["main"]["h-double"].said == "It printed something else."
 
 
@@ -294,6 +297,8 @@ class Strange(NoIsolation):
 )
 def test_what_happens_to_one_job_changes_no_other(build, tmp_path, names):
     jobs = [job(build)]
+    if names != ("stops",):
+        jobs += [job(build, double=7), job(build)]  # a notebook that cannot be read
     for name in names:
         jobs += [job(make_build(tmp_path / name)), job(build)]
     limits = Limits(start=8, wall=30)

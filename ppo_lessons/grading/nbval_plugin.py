@@ -111,8 +111,11 @@ class Guard:
 
     def __init__(self, plans: Mapping[str, Plan], report: Path):
         self.plans, self.report = plans, report.open("a", encoding="utf-8")
-        vars(nbval.plugin)["RunningKernel"] = self.start
-        setattr(nbval.plugin.IPyNbCell, "format_output_compare", say_that_it_differs)  # noqa: B010  their names differ
+        for place, name, ours in (
+            (nbval.plugin, "RunningKernel", self.start),
+            (nbval.plugin.IPyNbCell, "format_output_compare", say_that_it_differs),
+        ):
+            setattr(place, name, ours)
 
     def start(self, kernel_name: str, cwd: str, startup_timeout: float) -> "GuardedKernel":
         """Start the kernel of the notebook in a folder, as `RunningKernel` would."""

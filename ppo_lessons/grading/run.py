@@ -25,6 +25,7 @@ from ppo_lessons.grading.sandbox import Isolation, Limits, Places
 from ppo_lessons.grading.types import CellOutcome, Manifest, Transplanted
 
 PACKAGE = Path(__file__).resolve().parents[2]
+FORGOTTEN = 6 * 3600  # seconds after which a folder without a process is nobody's
 
 
 class InfrastructureError(RuntimeError):
@@ -97,8 +98,8 @@ def run_jobs(
             try:
                 check_job(job)
                 notebooks += notebooks_of(job, number, work, isolation, limits)
-            except (ValueError, OSError) as error:
-                found[number] = InfrastructureError(f"{job.student}: {error}")
+            except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+                found[number] = InfrastructureError(f"{job.student}: {error!r}")
         report = run_notebooks(notebooks, work, limits, stop or threading.Event())
         for number, job in enumerate(jobs):
             own = [each for each in notebooks if each.job == number]
@@ -115,8 +116,10 @@ def sweep() -> None:
     """Remove folders of graders that were killed: they hold what checks should print."""
     for folder in Path(tempfile.gettempdir()).glob("ppo-grade-*-*"):
         number = folder.name.split("-")[2]
-        if number.isdigit() and not Path(f"/proc/{number}").exists() and Path("/proc/1").exists():
-            shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # other containers may have processes of their own here
+            old = time.time() - folder.stat().st_mtime > FORGOTTEN
+            if old and number.isdigit() and not Path(f"/proc/{number}").exists():
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 # --- before --------------------------------------------------------------------------------
@@ -186,6 +189,7 @@ def notebooks_of(
             "command": isolation.command(places, limits),
             "told": {
                 "paths": isolation.modules(places),
+                "more": [each for each in sys.path if each.endswith("-packages")],
                 "limits": kernel_limits(limits, contains=isolation.contains),
                 "output": limits.output,
                 "filter": isolation.contains,
@@ -276,6 +280,7 @@ def run_pytest(
     words = [
         *(sys.executable, "-s", "-P", "-m", "pytest", "-q", "-c", os.devnull, "--noconftest"),
         *("--rootdir", str(folder.parent), "-p", "no:cacheprovider", "--assert=plain"),
+        "--continue-on-collection-errors",
         *("-p", "nbval.plugin", "-p", "ppo_lessons.grading.nbval_plugin", "--nbval"),
         *("--ppo-batch", str(batch), f"--junitxml={junit}", "--tb=no", "--color=no"),
         f"--nbval-kernel-startup-timeout={limits.start}",
@@ -303,10 +308,10 @@ def run_pytest(
     if not report:  # it did not even start; nothing would change the next time
         report = {each.name: [] for each in notebooks}
         return broken(report, "pytest did not start. " + tail(folder / "said"))
-    if not junit.is_file():  # it was ended in the last one, the others are run again
+    passed = passed_cells(junit)
+    if passed is None:  # it was ended in the last one, the others are run again
         report = dict([list(report.items())[-1]])
         return broken(report, "the trusted process was ended. " + tail(folder / "said"))
-    passed = passed_cells(junit)
     for each in notebooks:
         news = report.setdefault(each.name, [])
         if problem := disagreement(each, news, passed):
@@ -363,13 +368,21 @@ def tail(file: Path) -> str:
 # --- after ---------------------------------------------------------------------------------
 
 
-def passed_cells(junit: Path) -> dict[tuple[str, int], bool]:
-    """Read whether each cell passed, by the notebook's name and the number of the cell."""
+def passed_cells(junit: Path) -> dict[tuple[str, int], bool] | None:
+    """Read whether each cell passed, by the notebook's name and the number of the cell.
+
+    None if the file was not written to its end.
+    """
+    try:
+        root = ElementTree.parse(junit).getroot()
+    except (OSError, ElementTree.ParseError):
+        return None
     found: dict[tuple[str, int], bool] = {}
-    for case in ElementTree.parse(junit).getroot().iter("testcase"):
+    for case in root.iter("testcase"):
         name, number = case.get("classname", "").split(".")[0], case.get("name", "")
-        key = (name, int(number.removeprefix("Cell ")))
-        found[key] = key not in found and len(case) == 0
+        if number.startswith("Cell "):
+            key = (name, int(number.removeprefix("Cell ")))
+            found[key] = key not in found and len(case) == 0
     return found
 
 
@@ -398,7 +411,7 @@ def ran(job: Job, notebooks: Sequence[Notebook], report: Report) -> Ran | Infras
         if problem := infrastructure_problem(notebook, news):
             return InfrastructureError(f"{job.student}: {problem}")
         cells[notebook.part] = {
-            each["cell"]: CellOutcome(state=each["state"], said=each["said"])
+            each["cell"]: CellOutcome(state=each["state"], said=readable(each["said"]))
             for each in news
             if each["event"] == "cell"
         }
@@ -406,6 +419,11 @@ def ran(job: Job, notebooks: Sequence[Notebook], report: Report) -> Ran | Infras
         notes += notes_of(job.manifest, notebook, news)
         seconds += news[-1]["at"] - news[0]["at"]
     return Ran(cells=cells, timed_out=timed_out, notes=tuple(notes), seconds=round(seconds, 2))
+
+
+def readable(text: str) -> str:
+    """Replace halves of characters, which no file could hold."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def infrastructure_problem(notebook: Notebook, news: Sequence[Mapping[str, Any]]) -> str:

@@ -6,6 +6,7 @@ the students' here. Standard input brings a JSON object:
     key      signs messages
     files    numbers of open files: listening sockets "shell", "iopub", "control", "stdin"
     paths    where modules are looked for first
+    more     where they are looked for last, as in the user's own folder of packages
     limits   for `setrlimit`, by name, as "AS"
     output   bytes of text that one message may carry; the rest is cut
     filter   whether this is a sandbox, in which system calls that no answer needs are refused
@@ -162,6 +163,7 @@ def main() -> None:
     if told["filter"]:
         refuse_calls()
     sys.path[:0] = told["paths"]
+    sys.path += [each for each in told["more"] if each not in sys.path]
     CuttingSession.longest = told["output"]
     app = KernelOnOpenSockets.instance(
         session=CuttingSession(key=told["key"].encode()),
