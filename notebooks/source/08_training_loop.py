@@ -18,15 +18,17 @@ from dataclasses import replace
 
 import torch
 
-from ppo_lessons import Watch, claim, compare, predict, quiz, setup, show, show_source
+from ppo_lessons import Watch, claim, compare, predict, quiz, recorded, setup, show, show_source
 from ppo_lessons.critic import td_errors
 from ppo_lessons.envs import PROBES, Probe, make_envs
 from ppo_lessons.figures import training_loop as figures
+from ppo_lessons.figures.staircase import staircase
 from ppo_lessons.importance import importance_ratios, surrogate_loss
 from ppo_lessons.rollout import collect_rollout, score_values, start_carry
 from ppo_lessons.training_loop import Parts, PPOConfig, evaluate, record_episode
 from ppo_lessons.training_loop.train import iterate, score, start, train
 from ppo_lessons.training_loop.update import update
+from ppo_lessons.widgets import BatchLedger, LifeOfATransition, LiveDashboard, RunScrubber
 
 setup()
 
@@ -41,7 +43,7 @@ setup()
 #   direction that its advantage asks for.
 # - [05](05_critic.ipynb): the **critic** V says how much discounted reward to expect from a state on.
 #   [06](06_gae.ipynb): the **TD error** of a step is δ = reward + γ·V(next state) − V(state); **GAE** adds
-#   up those that follow, each with one more factor γλ. The sum is the **advantage**.
+#   up that of the step and those that follow, each with one more factor γλ. The sum is the **advantage**.
 # - [07](07_rollout.ipynb): a step **terminated** if the task is over, and was **truncated** if we stopped
 #   watching. A **rollout** holds what happened, T steps of N environments.
 #
@@ -139,8 +141,8 @@ print("terminated in steps 17, 18, 19:", rollout.terminated[t : t + 3, n].tolist
 #
 # ## Stage two: score
 #
-# The critic says what it expected in each state, and in each state that a last step reached. GAE
-# compares that with what came. Then time has done its work, and all samples go into one flat heap.
+# The critic says what it expects: in the states where actions were chosen, and in those that the steps
+# reached. GAE compares that with what came. Then time has done its work, and all samples go into one flat heap.
 # In the code, `parts.call` calls the function that fills a slot; `compute_gae` is in the slot `advantages`.
 
 # %%
@@ -179,7 +181,8 @@ claim(
 # 1 + 0.94 + 0.88, and a little for what the critic said: it is new and expects next to nothing, so all that
 # comes is a pleasant surprise. Was the action good, then? In other samples the pole stood much longer, and
 # they were surprised even more. Before each step of the optimiser, the advantages of a minibatch are
-# normalised to mean 0 and deviation 1. What becomes of ours?
+# normalised to mean 0 and deviation 1. Do it with the whole batch, which gives nearly the same. What becomes
+# of ours?
 
 # %%
 predict("training_loop.normalised", None)
@@ -216,7 +219,8 @@ claim(
 # **minibatches**, and each minibatch makes one step of the optimiser: 32 steps in all.
 #
 # What is minimised is a sum: the clipped surrogate of lesson 04 with its sign turned, half the squared
-# error of the critic, and a bonus for entropy, which is subtracted. The gradient of both networks together
+# error of the critic, and a bonus for entropy, which is subtracted. The last two have weights, `value_coef`
+# and `entropy_coef`: in this run 0.5, and 0, so there is no bonus. The gradient of both networks together
 # is shortened if it is longer than 0.5.
 #
 # Before each step, look at the ratios. On how many of the 32 minibatches will *all* of them be
@@ -305,7 +309,7 @@ show(
         stats.fraction_outside.numpy(),
         stats.fraction_zero_gradient.numpy(),
     ),
-    alt="Three curves over the 32 minibatches of one squeeze. The largest distance of a ratio from "
+    alt="Three panels over the 32 minibatches of one squeeze. The largest distance of a ratio from "
     "1 starts at zero, rises beyond 0.2 and falls back a little; kl_k3 does the same; more samples "
     "are outside than silent.",
 )
@@ -323,6 +327,30 @@ claim(
     outside.max() > 0 and (silent <= outside).all() and silent.sum() < 0.9 * outside.sum(),
     control=("The clip keeps all ratios within the interval.", outside.max() == 0),
 )
+
+# %% [markdown]
+# ### How often is a sample used?
+#
+# See it on a batch that fits the screen. The ledger has a square for each sample, and a number in it: how
+# often that sample has been used. First say how many steps the optimiser will make in all. Then go through
+# them one by one, change the epochs and the minibatches, and watch the ratios spread. (Where no widget can
+# run, you see a picture.)
+
+# %%
+ledger = BatchLedger(keep_as="training_loop.how_many_steps")
+ledger
+
+# %% [markdown]
+# Deal the same batch yourself, for as many epochs, and count the steps and the uses:
+
+# %%
+dealer, uses, steps = torch.Generator().manual_seed(1), torch.zeros(ledger.samples), 0
+for _ in range(ledger.num_epochs):
+    for rows in usual.minibatches(ledger.samples, ledger.num_minibatches, generator=dealer):
+        uses[rows] += 1
+        steps += 1
+assert (uses == ledger.num_epochs).all() and steps == ledger.updates
+print("each sample is used once per epoch, in the widget and here")
 
 # %% [markdown]
 # ### The life of our sample
@@ -351,7 +379,7 @@ moved = path.diff().abs() > 0.002
 claim(
     "training_loop.life",
     "It is silent at most of its eight turns, and its ratio moves at nearly every step.",
-    silent.sum() >= 4 and moved.sum() > 24 and (path[turns[silent]].max() < 0.8),
+    silent.sum() >= 4 and moved.sum() > 24,
     control=("Its ratio moves at its own eight turns only.", moved.sum() <= 8),
 )
 
@@ -382,6 +410,46 @@ claim(
     stats.fraction_zero_gradient[0, 0] == 0 and 0.01 < quiet.mean() < 0.25,
     control=("In the last epoch most turns are silent.", quiet[-1] > 0.5),
 )
+
+# %% [markdown]
+# ### Four more lives
+#
+# Four samples of another iteration, recorded: one went a little better than expected, one worse, one much
+# better, and one is the last of its episode. The clip silences one of them for a while. Begin with the one
+# that went much better: in how many of the eight epochs does it push? Say it first, then walk through its
+# stages.
+
+# %%
+life = LifeOfATransition(keep_as="training_loop.still_pushes")
+life
+
+# %% [markdown]
+# Its advantage once more, by hand:
+
+# %%
+later = torch.arange(len(life.td_errors), dtype=torch.float64)
+by_weights = ((0.99 * 0.95) ** later * torch.tensor(life.td_errors, dtype=torch.float64)).sum()
+assert abs(by_weights.item() - life.advantage) < 1e-9
+print("the widget and the sum of the TD errors agree")
+
+# %% [markdown]
+# The last of its episode is worth a look, too. It went badly, so it pushes its action down, eight times. What
+# does its ratio do?
+
+# %%
+last = LifeOfATransition(sample="last")
+claim(
+    "training_loop.against_its_push",
+    "It pushes down at each of its eight turns, and in the end its action is more likely than before.",
+    last.advantage < 0 and all(last.pushes) and last.ratios[-1] > 1.03,
+    control=(
+        "A sample that pushes down eight times ends with a ratio below 1.",
+        last.ratios[-1] < 1,
+    ),
+)
+
+# %% [markdown]
+# The weights are shared, and it is outvoted. A sample has a push, and no say in what becomes of its ratio.
 
 # %% [markdown]
 # ## How often can you squeeze?
@@ -418,7 +486,7 @@ show(
     figures.many_epochs(drift),
     alt="KL from the old policy over 32 epochs, on a logarithmic axis. With the clip it rises for a "
     "few epochs and then stays near one hundredth; without the clip or without a ratio it grows "
-    "a hundred times larger.",
+    "hundreds of times larger.",
 )
 
 # %% [markdown]
@@ -439,27 +507,33 @@ claim(
 # ## Frozen, or computed anew?
 #
 # The critic has learned meanwhile (for twice eight epochs, with those of the mistake). So the advantages that
-# it gave are out of date already. You may have read that they must stay, since computing them anew would need a new rollout. It does not: the
-# facts have not changed, and the critic can be asked again about the same states. Ask it.
+# it gave are out of date already. You may have read that they must stay, since computing them anew would
+# need a new rollout. It does not: the facts have not changed, and the critic can be asked again about the
+# same states. Ask it.
 
 # %%
 anew = score(rollout, networks, config, usual)
 show(
     figures.scored_again(frozen[0].numpy(), anew.advantages.numpy()),
-    alt="Advantages computed after the squeeze over those computed before it. The points lie close to a "
-    "line, nearly all of them below the diagonal.",
+    alt="Advantages computed after the squeeze over those computed before it. Nearly all points lie below "
+    "the diagonal, farthest below it where the frozen advantage is small.",
 )
 
 # %% [markdown]
-# The critic now expects more, so everything surprises it less. What the policy's loss looks at, the order
-# of the samples, has hardly changed. And the old log-probabilities are facts. They stay.
+# The critic now expects more, so what came looks worse beside it, worst where it was bad already. The
+# policy's loss looks at the *normalised* advantages. Those are alike, and not the same: about one sample in
+# eight now pushes the other way. And the old log-probabilities are facts. They stay.
 
 # %%
 both = torch.stack([frozen[0], anew.advantages])
+pushes = [usual.normalize(advantages).sign() for advantages in both]
+turned = (pushes[0] != pushes[1]).double().mean()
 claim(
     "training_loop.scored_again",
-    "Scored again, the rollout gives advantages that are lower on average, and ordered much the same.",
-    both[1].mean() < both[0].mean() - 0.5 and torch.corrcoef(both)[0, 1] > 0.9,
+    "Advantages are lower now, much alike, and between 5 and 30 % of the samples push the other way.",
+    both[1].mean() < both[0].mean() - 0.5
+    and torch.corrcoef(both)[0, 1] > 0.85
+    and 0.05 < turned < 0.3,
     control=(
         "It gives other old log-probabilities, too, so that all ratios start at 1 again.",
         not torch.equal(anew.log_probs_old, frozen[1]),
@@ -578,38 +652,37 @@ claim(
 )
 
 # %% [markdown]
-# Which of the two is better? Two seeds cannot tell. This course freezes: most programs do, and their
-# settings were tuned with it.
+# Which of the two is better? Two seeds cannot tell. A large comparison recommends to score anew
+# (Andrychowicz et al., 2021). This course freezes: most programs do, and their settings were tuned with it.
 #
 # ## A run, and how to read it
 #
-# Now let it run, for 100,000 steps, with new networks. The learning rate falls to zero on the way.
+# Now let it run, with new networks. 100,000 steps are 48 iterations; an incomplete one is left out. The
+# learning rate falls to zero on the way. The board below the cell fills while the run goes on. You may stop
+# it with the stop button: what has been recorded up to then stays. The cells after it need a run that went
+# to its end, though.
 
 # %% tags=["nbval-ignore-output"]
-history = train(config, on_iteration=Watch())
-
-# %%
-show(
-    figures.diagnostics(history["env_steps"], {name: history[name] for name in history.rows[0]}),
-    alt="Six panels over the environment steps: return, KL per iteration, the two clip fractions, "
-    "entropy, the critic's error and its explained variance.",
-)
+board = LiveDashboard(config)
+history = train(config, on_iteration=board)
 
 # %% [markdown]
+# Six panels. All but the first and the last show means over the last epoch of each iteration.
+#
 # | panel | what it measures | what to expect | what is alarming |
 # | --- | --- | --- | --- |
 # | return | reward per episode, mean of the last 100 | it rises, with setbacks | flat from the start |
-# | `kl_k3` | how far one iteration moved the policy | 0.001 to 0.03 here, less as the learning rate falls | a jump to 0.1 and more |
+# | `kl_k3` | how far the policy has moved away from its data | 0.001 to 0.03 here, less as the learning rate falls | a jump to 0.1 and more |
 # | outside, silent | samples that left 1 ± ε, and those of them that no longer push | a few percent, with peaks | none at all, or half of them, again and again |
 # | entropy | how undecided the policy is: ln 2 = 0.69 for a coin, 0 for certainty | it falls, slowly | near 0 while the return is low |
 # | value loss | squared error of the critic | it grows with the returns before it falls | growth without end |
 # | explained variance | share of the returns' spread that the critic accounts for | it rises | far below 0 late in a run |
 #
-# Explained variance comes in two kinds. The line compares the critic with its *own targets*, and
-# it had a hand in those. The points compare it with *what came*: returns of episodes whose end
-# lies within the rollout, which no critic has touched. They are few, and they are the short ones,
-# so the points jump; but they are not flattered. Once all episodes last 500 steps, no points are
-# left, and the line falls to 0: when all returns are alike there is nothing to explain.
+# Explained variance comes in two kinds. One compares the critic with its *own targets*, and it had a hand
+# in those. The other compares it with *what came*: returns of episodes whose end lies within the rollout,
+# which no critic has touched. They are few, and they are the short ones, so it jumps; but it is not
+# flattered. Once all episodes last 500 steps it cannot be computed any more, and the first falls to 0:
+# when all returns are alike there is nothing to explain.
 #
 # The critic looks better by its own targets than by what came:
 
@@ -620,7 +693,10 @@ claim(
     "training_loop.flattered",
     "On most iterations the critic explains more of its own targets than of what came.",
     sum(flattered) > 0.6 * len(flattered),
-    control=("It explains what came at least as well.", sum(flattered) <= 0.5 * len(flattered)),
+    control=(
+        "On most iterations it explains more than half of what came.",
+        sum((came or 0) > 0.5 for came in history["ev_monte_carlo"]) > 0.5 * len(flattered),
+    ),
 )
 
 # %% [markdown]
@@ -632,10 +708,45 @@ claim(
     "training_loop.small_steps",
     "Entropy falls from ln 2 = 0.69, and no iteration moves the policy by 0.1 nats.",
     0.6 < entropy[0] < 0.6932 and entropy[-1] < 0.63 and max(history["kl_k3"]) < 0.1,
-    control=("Entropy rises as the agent learns.", entropy[-1] > entropy[0]),
+    control=("At the end the policy is sure: its entropy is below 0.2.", entropy[-1] < 0.2),
 )
 
 # %% [markdown]
+# ### Which number warns you first?
+#
+# A healthy run beside a sick one, recorded once: the second has the learning rate 0.05, twenty-five times
+# that of the first. Its return rises as well, for a while even faster. Then it falls to about a third,
+# and recovers late. At which iteration could you have known? Say when its `kl_k3` first exceeds 0.05, then move along the
+# runs. The maps show what each policy prefers, and what each critic expects, as the pole leans and turns.
+
+# %%
+scrubber = RunScrubber(keep_as="training_loop.first_jump")
+scrubber
+
+# %% [markdown]
+# Look it up in the record, with iterations counted from 1:
+
+# %%
+sick, well = (recorded("runs")["runs"][name] for name in ("large_rate", "seed_1"))
+jump = next(i for i, kl in enumerate(sick["kl_k3"], 1) if kl > 0.05)
+lowest = min(range(jump, 49), key=lambda i: sick["episode_return"][i - 1])
+highest = max(range(1, lowest), key=lambda i: sick["episode_return"][i - 1])
+print(f"kl_k3 exceeds 0.05 at iteration {jump}; the return falls from {highest} to {lowest}")
+
+# %%
+claim(
+    "training_loop.kl_warns_first",
+    "The KL jumps five iterations before the return begins to fall.",
+    jump + 5 == highest < lowest,
+    control=("It jumps like this in the healthy run, too.", max(well["kl_k3"]) > 0.05),
+)
+
+# %% [markdown]
+# The return is a mean over the last 100 episodes, so it looks back. The KL looks at this one iteration. When a
+# run of yours falls, look at the KL of the iterations before. It is a warning and no verdict: choose *no clip*
+# in the widget. There the KL is above 0.05 from the first iteration on, and the return climbs above 350 all
+# the same, before it falls.
+#
 # ## One run is no run
 #
 # The same program with another seed gives another curve. So a claim about learning needs several.
@@ -703,7 +814,7 @@ show(
 # what a sample costs. CartPole's steps are computed in microseconds; a robot's step takes as long as it
 # takes, and a language model's answer costs seconds of a large machine.
 #
-# Look first at where the time goes. A function in the slot `collect` that holds a watch, and three
+# Look first at where the time goes. A function in the slot `collect` that holds a stopwatch, and three
 # iterations each with K = 1, 4 and 16:
 
 # %%
@@ -733,7 +844,7 @@ for num_epochs in (1, 4, 16):
 # %%
 claim(
     "training_loop.shares",
-    "Collecting takes most of the time at K = 1 or nearly so, and less than a third at K = 16.",
+    "Collecting takes more than 40 % of the time at K = 1, and less than a third at K = 16.",
     shares[1] > 0.4 and shares[1] > shares[4] > shares[16] and shares[16] < 1 / 3,
     control=(
         "Its share is the same at all K, since a rollout is a rollout.",
@@ -742,14 +853,88 @@ claim(
 )
 
 # %% [markdown]
-# Suppose each step of the environment had a price c, in time. The time until a task is solved would be
+# Suppose each step of the environment had a price c, in time, on top of what CartPole's own takes. The time
+# until a task is solved would be
 #
 # $$\text{time}(c) = \text{time for computing} + c\cdot\text{environment steps}$$
 #
-# Few epochs need little computing per step, and many steps. If a step is free, that is a good bargain. The
-# dearer it is, the more epochs are worth their computing, until the policy is as far from its data as
-# the clip lets it go, and further epochs gain nothing. For the large models of lesson 14 collecting is most
-# of the work.
+# Few epochs need little computing per step, and many steps. Which of 1, 2, 4, 8 and 16 epochs is best if a
+# step is free?
+
+# %%
+predict("training_loop.free_steps", None, unit="epochs")
+
+# %% [markdown]
+# A study of it was run once and recorded: CartPole, 16 seeds for each K. Each K got the same tuning, four
+# learning rates on four seeds of their own, which is a rough choice; within a run the rate is constant. A run
+# is over when its likeliest actions first pass a test, 475 on average over 20 episodes. The tests are not
+# counted.
+
+# %%
+study = recorded("price")
+print(study["command"])
+prices = torch.logspace(-3, 1, 200, dtype=torch.float64).numpy()
+show(
+    figures.price(study, prices),
+    alt="Three panels for K from 1 to 16. Environment steps until solved fall with K, with much scatter "
+    "between the seeds. CPU seconds rise, and the share of collecting falls. Over the price of a step, "
+    "small K are best at the left, large K at the right.",
+)
+
+# %% [markdown]
+# A dot is a seed, a blue line the median. In the right panel each line is the time of one K, divided by that
+# of the best; the words at the bottom name the best. Three dots lie at 2,048 steps: those runs passed after a
+# single rollout. Such a policy is nearly a coin still; its likeliest actions happen to be right, and the next
+# iterations may spoil them. Who stops at the first pass collects some luck.
+
+# %%
+epochs, steps, seconds, _ = figures.price_table(study)
+compare("training_loop.free_steps", epochs[seconds.argmin()], unit="epochs")
+
+# %% [markdown]
+# One epoch takes 5 % longer than two, which is nothing beside the scatter: take both as right. Sixteen
+# save samples, and cost time:
+
+# %%
+claim(
+    "training_loop.saves_samples",
+    "16 epochs need less than 85 % of the steps of one epoch, and more than 1.5 times its seconds.",
+    steps[-1] < 0.85 * steps[0] and seconds[-1] > 1.5 * seconds[0],
+    control=(
+        "16 epochs take less time than one, since fewer samples are needed.",
+        seconds[-1] < seconds[0],
+    ),
+)
+
+# %% [markdown]
+# And as steps become dear, the best K moves. How much of that is luck of the seeds? Draw 16 of the 16
+# seeds, with repetition, and compare the medians of two K; do it a thousand times.
+
+
+# %%
+def quicker(one, other, price):  # ms; in which share of the draws `one` is quicker
+    draw, medians = torch.Generator().manual_seed(1), []
+    for num_epochs in (one, other):
+        runs = study["runs"][str(num_epochs)]
+        times = [run["cpu_seconds"] + price / 1000 * run["env_steps"] for run in runs]
+        rows = torch.randint(len(runs), (1000, len(runs)), generator=draw)
+        medians.append(torch.tensor(times)[rows].quantile(0.5, dim=1))
+    return (medians[0] < medians[1]).double().mean()
+
+
+# %%
+claim(
+    "training_loop.best_moves",
+    "If a step is free 1 epoch is quicker than 16, and at 10 ms it is slower: in 95 % of the draws.",
+    quicker(1, 16, 0.0) > 0.95 and quicker(16, 1, 10.0) > 0.95,
+    control=("At 10 ms 16 epochs are as surely quicker than 2.", quicker(16, 2, 10.0) > 0.95),
+)
+
+# %% [markdown]
+# So read the picture as a trend: epochs buy samples with computing, and the dearer a sample, the more epochs
+# are worth it. Between neighbours these seeds decide nothing. Nor do they show where the bargain ends, since
+# 16 is the largest K that was tried. End it must: the clip lets the policy go only so far, and epochs that
+# move nothing save nothing. For the large models of lesson 14 collecting is most of the work.
 
 # %% [markdown]
 # ## What breaks it
@@ -817,7 +1002,7 @@ for label, parts in mistakes.items():
     print(f"{label:12} fails: {', '.join(failed)}")
 
 # %% [markdown]
-# Each mistake fails exactly where the part it breaks is needed for the first time. That is how you
+# Each mistake fails first where the part it breaks is needed for the first time. That is how you
 # find a bug without staring at curves: run the probes in order, and look at the first that fails.
 #
 # ## Exercises
@@ -889,12 +1074,79 @@ claim(
 )
 
 # %% [markdown]
+# And here is the whole staircase, from the first lesson to this one. The task is Acrobot: two rods hang from
+# a pivot, you push at the joint between them, and each step costs 1 until the tip swings above a line. There
+# are 16 seeds on each stair. Every stair had the same tuning, three learning rates on seeds of their own, and
+# then 131,072 steps at its best one. The first three stairs take one optimiser step per batch, the last three
+# 32. This was run once and recorded.
+
+# %%
+study = recorded("staircase")
+print(study["command"])
+show(
+    staircase(study, upto="+ clip"),
+    alt="Six stairs, one row each, with a dot per seed. Return at the end: REINFORCE mostly at −500, the "
+    "baseline with a third there, GAE mostly near −90, reuse without ratio nearly all at −500 again, "
+    "ratio and clip all near −85. 3, 9, 12, 4, 16 and 15 of 16 seeds solve it; with the clip the median needs "
+    "the fewest steps.",
+)
+
+# %% [markdown]
+# A seed has solved the task if its mean return in training reached −100. Read each row against the one above.
+# How many seeds of each stair got there?
+
+# %%
+solved, middle = {}, {}
+for name, runs in study["runs"].items():
+    solved[name] = sum(run["steps_to_solve"] is not None for run in runs)
+    middle[name] = torch.tensor([run["final_return"] for run in runs]).median().item()
+print(solved)
+
+# %%
+claim(
+    "training_loop.staircase",
+    "Baseline, GAE and ratio each bring more seeds to the goal; reuse without the ratio loses them.",
+    solved["REINFORCE"] < solved["+ baseline"] < solved["+ GAE"] < solved["+ ratio"]
+    and solved["+ reuse without ratio"] < solved["+ GAE"] - 3,
+    control=(
+        "Reuse without the ratio brings more, since each batch is used 32 times.",
+        solved["+ reuse without ratio"] > solved["+ GAE"],
+    ),
+)
+
+# %% [markdown]
+# And the clip? At its best learning rate the ratio alone does as well: that rate is so small that hardly a
+# ratio leaves the interval. Look at the tuning, where both were tried at rates that lie 20-fold apart. Each
+# number is the mean return over a whole run:
+
+# %%
+for name in ("+ ratio", "+ clip"):
+    tried = "   ".join(f"{rate}: {mean:.0f}" for rate, mean in study["tuning"][name].items())
+    print(f"{name:8} {tried}")
+
+# %%
+spread = {
+    name: max(tried.values()) - min(tried.values()) for name, tried in study["tuning"].items()
+}
+claim(
+    "training_loop.clip_forgives",
+    "Between the best and the worst rate the ratio alone loses over 200, the clip less than 20.",
+    spread["+ ratio"] > 200 and spread["+ clip"] < 20,
+    control=("Without the clip it forgives as much.", spread["+ ratio"] < 2 * spread["+ clip"]),
+)
+
+# %% [markdown]
+# So the last stair is not a higher one. It is a handrail: with the clip you may walk fast, and a learning
+# rate that is too large by a factor of ten does no harm. Who has ever tuned a learning rate knows what that
+# is worth. (Two seeds per rate are few. Lesson 11 will ask the same with many more.)
+
+# %% [markdown]
 # ## What you have now
 #
 # - Four stages: collect, score, squeeze, renew. What is scored stays frozen while it is squeezed; to score
 #   anew is a variant that needs no new rollout.
-# - Ratios are 1 on the first minibatch only. A sample has one turn per epoch, moves at every step, and
-#   may be silent at most of its turns.
+# - Ratios are 1 on the first minibatch only. A sample has one turn per epoch and may be silent at most of
+#   them; its ratio moves at every step.
 # - Reuse buys samples with computing. What a sample costs decides how many epochs are worth it.
 # - Every variant, and every mistake, is another function in `Parts`.
 # - A claim about learning needs several seeds; a claim about a program needs a probe.

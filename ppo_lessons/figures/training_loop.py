@@ -174,7 +174,7 @@ def scored_again(frozen: np.ndarray, anew: np.ndarray) -> Figure:
         )
         axes.plot(frozen, anew, ".", color=NEW_POLICY, markersize=3, alpha=0.35)
         axes.set(
-            title="Alike, and lower nearly everywhere",
+            title="Lower nearly everywhere, the bad ones most",
             xlabel="advantage, frozen (discounted reward)",
             ylabel="advantage, computed anew (discounted reward)",
         )

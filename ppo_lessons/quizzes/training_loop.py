@@ -81,7 +81,8 @@ QUIZZES = (
         options={
             "a": (
                 "Only the two networks and the optimiser's memory",
-                "Advantages, returns and old log-probabilities were written down once.",
+                "Advantages, returns and old log-probabilities were written down once. Each "
+                "minibatch normalises these same advantages anew.",
                 True,
             ),
             "b": (
