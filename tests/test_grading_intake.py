@@ -3,6 +3,7 @@ import json
 import os
 import random
 import stat
+import sys
 import time
 import zipfile
 from pathlib import Path
@@ -647,9 +648,9 @@ def hostile_zip(kind):
             one, _ = member("s101/04_clip.ipynb", external_attr=(stat.S_IFLNK | 0o777) << 16)
             archive.writestr(one, "/etc/passwd")
         elif kind == "bomb":
-            archive.writestr("s101/04_clip.ipynb", b" " * 12_000_000)
+            archive.writestr("s101/04_clip.ipynb", b" " * 9_000_000)
         elif kind == "large":
-            archive.writestr("s101/04_clip.ipynb", random.Random(1).randbytes(17_000_000))
+            archive.writestr("s101/04_clip.ipynb", random.Random(1).randbytes(11_000_000))
         elif kind == "lzma":
             one, content = member("s101/04_clip.ipynb", compress_type=zipfile.ZIP_LZMA)
             archive.writestr(one, content)
@@ -762,6 +763,7 @@ def test_large_files_are_refused_fast(tmp_path):
     assert time.process_time() - start < 2
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems refuse such names")
 def test_names_that_are_no_text_are_shown_all_the_same(tmp_path):
     folder = os.fsencode(tmp_path) + b"/s101_\xff\n\x1b[31m"
     os.mkdir(folder)  # noqa: PTH102  bytes
@@ -925,7 +927,7 @@ NAMES = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=150)
 @given(NOTEBOOKS.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=200))
 def test_any_bytes_are_a_notebook_or_have_a_reason(content):
     try:
@@ -952,7 +954,7 @@ def check_any(path, names_of_roster):
 
 @settings(
     deadline=None,
-    max_examples=120,
+    max_examples=80,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.dictionaries(NAMES, CONTENTS, max_size=6), st.data())

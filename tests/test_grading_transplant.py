@@ -652,7 +652,7 @@ CELLS = st.builds(
 )
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(st.lists(CELLS, max_size=7))
 def test_whatever_a_student_sends_only_answer_cells_change(cells):
     result = planted(*cells)
@@ -671,7 +671,7 @@ def test_whatever_a_student_sends_only_answer_cells_change(cells):
         assert "raise NotImplementedError" in source_of(result, q.name, q.part)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(st.lists(CELLS, max_size=5))
 def test_junk_beside_honest_answers_costs_nothing(cells):
     # Junk has no lines of answers of its own here, which would rightly be later attempts.

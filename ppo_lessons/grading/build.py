@@ -47,8 +47,8 @@ You hand this notebook in. Each question gives 10 points.
 
 - Write your answers into the cells that begin with `# answer:`, and leave that line as it is:
   your answers are found by it.
-- Let each answer cell hold all that it needs, imports included. A cell that you add is taken
-  along with the answer that comes after it.
+- Let each answer cell hold all that it needs, imports included. From cells that you add,
+  those imports, functions and constants are taken along that an answer uses.
 - While your answers are graded, `ppo_lessons` lacks these modules, and an answer that imports one
   of them is no answer: {missing}.
 - Where there is a cell with a check below an answer, it gives 2 of the 10 points. The other 8

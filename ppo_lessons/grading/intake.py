@@ -267,7 +267,8 @@ def loose_row(file: Found, taken: set[str]) -> Rejected:
         some = " and ".join(claim.students[:5])
         reason = f"it may be of {some}: rename it so that one id stands in its name"
     elif claim.label:
-        reason = f"{claim.called or claim.label.id} ({claim.label.platform}) is not in the roster"
+        who = f"{claim.called or claim.label.id} ({claim.label.platform})"
+        reason = f"{who} is not in the roster: add the id, or the name as it is spelled there"
     else:
         reason = "no id and no name of the roster stands in its name or in those of its folders"
     if file.problem:
