@@ -73,7 +73,7 @@ except OSError:
 assert len(children) < 64
 """
 DISK = """
-for folder in ("/tmp", "/dev/shm", "/home/student"):
+for folder in ("/tmp", "/dev/shm", "/student"):
     try:
         for number in range(9):
             open(f"{folder}/{number}", "wb").write(bytes(8 << 20))
