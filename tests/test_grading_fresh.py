@@ -745,8 +745,8 @@ ask("clip.clipped_surrogate", clipped_surrogate, stage="edges", seed=5)
 assert shell.display_pub is publisher
 assert open_figures() == {7}, open_figures()
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert all(re.match(r"\d+ \(", line) for line in done.stdout.splitlines())
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert all(re.match(r"\d+ \(", line) for line in ran.stdout.splitlines())
 
 
 def test_state_is_as_it_was():
@@ -772,5 +772,5 @@ def test_what_a_check_cell_calls_imports_no_lesson():
         "print(*sorted({name.split('.')[1] for name in sys.modules "
         "if name.startswith('ppo_lessons.')}))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert set(done.stdout.split()) <= {"checks", "grading", "lessons", "progress", "quizzes"}
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(ran.stdout.split()) <= {"checks", "grading", "lessons", "progress", "quizzes"}
