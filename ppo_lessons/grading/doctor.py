@@ -201,10 +201,10 @@ def told(outcome: CellOutcome) -> list[str] | None:
 
 def judged(name: str, outcome: CellOutcome) -> Probe:
     """Judge a probe: it holds if it came to its end and managed nothing."""
-    done = told(outcome)
-    if done is None:
+    got = told(outcome)
+    if got is None:
         return Probe(name, False, outcome.said.strip().split("\n")[-1] or "no answer")
-    return Probe(name, not done, "; ".join(done) or "refused")
+    return Probe(name, not got, "; ".join(got) or "refused")
 
 
 def ended(result: Ran | InfrastructureError) -> str:

@@ -29,7 +29,7 @@ def network(port: int, abstract: str, path: str) -> list[str]:
         abstract: name of a Unix socket without a file.
         path: of a Unix socket with one.
     """
-    done = []
+    got = []
     targets: list[tuple[int, str | tuple[str, int]]] = [(socket.AF_INET, ("127.0.0.1", port))]
     targets += [(socket.AF_UNIX, "\0" + abstract), (socket.AF_UNIX, path)]
     for kind, address in targets:
@@ -37,36 +37,36 @@ def network(port: int, abstract: str, path: str) -> list[str]:
             made.settimeout(2)
             try:
                 made.connect(address)
-                done.append(f"reached {address!r}")
+                got.append(f"reached {address!r}")
             except OSError:
                 pass
     others = {name for _, name in socket.if_nameindex()} - {"lo"}
-    return done + [f"sees the interface {name}" for name in sorted(others)]
+    return got + [f"sees the interface {name}" for name in sorted(others)]
 
 
 def write_outside(folders: Sequence[str]) -> list[str]:
     """Write a file into each of some folders of the host, or into the system's."""
-    done = []
+    got = []
     system = ["/", "/dev", "/etc", "/usr", "/usr/lib", "/home", "/root", "/var", "/var/tmp", "/run"]
     for folder in [*folders, *system, sys.prefix, sys.base_prefix, str(Path(os.__file__).parent)]:
         try:
             path = Path(folder, "written-by-a-student")
             path.write_text("x")
-            done.append(f"wrote into {folder}")
+            got.append(f"wrote into {folder}")
             path.unlink()
         except OSError:
             pass
-    return done
+    return got
 
 
 def read_secrets(paths: Sequence[str]) -> list[str]:
     """Read what only the grader may know; also by way of other processes."""
-    done = []
+    got = []
     for path in paths:
         for spelling in (path, *(f"/proc/{process}/root{path}" for process in ("1", "self"))):
             if Path(spelling).exists():
-                done.append(f"sees {spelling}")
-    return done
+                got.append(f"sees {spelling}")
+    return got
 
 
 def processes(outsider: int) -> list[str]:
@@ -75,29 +75,29 @@ def processes(outsider: int) -> list[str]:
     Args:
         outsider: number of a process outside.
     """
-    done = []
+    got = []
     numbers = [path for path in Path("/proc").iterdir() if path.name.isdigit()]
     if len(numbers) > 8:
-        done.append(f"sees {len(numbers)} processes")
+        got.append(f"sees {len(numbers)} processes")
     try:
         os.kill(outsider, 0)
-        done.append(f"may send signals to process {outsider}")
+        got.append(f"may send signals to process {outsider}")
     except OSError:
         pass
-    return done
+    return got
 
 
 def privileges() -> list[str]:
     """Get rights that the kernel was not given."""
-    done = []
+    got = []
     if os.geteuid() == 0:
-        done.append("is root")
+        got.append("is root")
     for line in Path("/proc/self/status").read_text().splitlines():
         name, _, value = line.partition(":")
         if name in ("CapEff", "CapPrm", "CapBnd", "CapAmb") and int(value, 16):
-            done.append(f"has rights ({name} {value.strip()})")
+            got.append(f"has rights ({name} {value.strip()})")
         if name == "NoNewPrivs" and value.strip() != "1":
-            done.append("could get rights from a program")
+            got.append("could get rights from a program")
     libc = ctypes.CDLL(None, use_errno=True)
     attempts = {
         "makes namespaces of its own": lambda: libc.unshare(CLONE_NEWUSER) == 0,
@@ -108,7 +108,7 @@ def privileges() -> list[str]:
             and ctypes.get_errno() == errno.ENODEV
         ),
     }
-    return done + [name for name, attempt in attempts.items() if in_a_child(attempt)]
+    return got + [name for name, attempt in attempts.items() if in_a_child(attempt)]
 
 
 def in_a_child(attempt: Callable[[], bool]) -> bool:
@@ -140,18 +140,18 @@ def environment() -> list[str]:
 
 def system_calls() -> list[str]:
     """Hold memory that belongs to no process."""
-    done = []
+    got = []
     try:
         os.close(os.memfd_create("x"))
-        done.append("makes files in memory that nobody counts")
+        got.append("makes files in memory that nobody counts")
     except (OSError, AttributeError):
         pass
     libc = ctypes.CDLL(None)
     segment = libc.shmget(0, 4096, 0o1600)
     if segment >= 0:
         libc.shmctl(segment, 0, None)  # removes it
-        done.append("makes shared memory that nobody counts")
-    return done
+        got.append("makes shared memory that nobody counts")
+    return got
 
 
 def forks(most: int) -> list[str]:
@@ -183,7 +183,7 @@ def disk(most: int) -> list[str]:
     Args:
         most: bytes that each may take.
     """
-    done = []
+    got = []
     for folder in ("/tmp", "/dev/shm", os.environ["HOME"]):
         held, paths = 0, []
         try:
@@ -191,12 +191,12 @@ def disk(most: int) -> list[str]:
                 paths.append(Path(folder, f"full-{len(paths)}"))
                 paths[-1].write_bytes(bytes(8 * MIB))
                 held += 8 * MIB
-            done.append(f"wrote {held // MIB} MiB into {folder}")
+            got.append(f"wrote {held // MIB} MiB into {folder}")
         except OSError:
             pass
         for path in paths:
             path.unlink(missing_ok=True)
-    return done
+    return got
 
 
 def address_space(most: int) -> list[str]:
@@ -214,16 +214,16 @@ def address_space(most: int) -> list[str]:
 
 def limits_lifted() -> list[str]:
     """Lift a limit."""
-    done = []
+    got = []
     for name in ("AS", "FSIZE", "NOFILE", "CORE"):
         kind = getattr(resource, f"RLIMIT_{name}")
         most = resource.getrlimit(kind)[1]
         try:
             resource.setrlimit(kind, (most, resource.RLIM_INFINITY))
-            done.append(f"lifted {name}")
+            got.append(f"lifted {name}")
         except (OSError, ValueError):
             pass
-    return done
+    return got
 
 
 def hold_memory(most: int) -> list[str]:
