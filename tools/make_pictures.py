@@ -10,7 +10,9 @@ from torch import Generator
 
 from ppo_lessons.envs import make_envs
 from ppo_lessons.figures import training_loop as figures
+from ppo_lessons.figures.staircase import staircase
 from ppo_lessons.networks import make_networks
+from ppo_lessons.notebook import recorded
 from ppo_lessons.training_loop import PPOConfig, record_episode, train
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "pictures"
@@ -30,6 +32,7 @@ def main() -> None:
     for name, picture in {
         "four_stages": figures.four_stages(),
         "poles": figures.poles(strips, at=(0, 10, 20, 30, 150, 450)),
+        "staircase": staircase(recorded("staircase"), upto="+ clip"),
     }.items():
         path = FOLDER / f"{name}.png"
         picture.savefig(path, dpi=110, metadata={"Software": None})
