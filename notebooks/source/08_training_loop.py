@@ -440,10 +440,10 @@ print("the widget and the sum of the TD errors agree")
 last = LifeOfATransition(sample="last")
 claim(
     "training_loop.against_its_push",
-    "It pushes down at each of its eight turns, and in the end its action is more likely than before.",
+    "A sample can push down at all of its eight turns, and its action be more likely in the end.",
     last.advantage < 0 and all(last.pushes) and last.ratios[-1] > 1.03,
     control=(
-        "A sample that pushes down eight times ends with a ratio below 1.",
+        "Whatever pushes down eight times ends with a ratio below 1.",
         last.ratios[-1] < 1,
     ),
 )
@@ -530,7 +530,7 @@ pushes = [usual.normalize(advantages).sign() for advantages in both]
 turned = (pushes[0] != pushes[1]).double().mean()
 claim(
     "training_loop.scored_again",
-    "Advantages are lower now, much alike, and between 5 and 30 % of the samples push the other way.",
+    "Scored again, advantages are lower, yet alike, and 5 to 30 % of the samples push the other way.",
     both[1].mean() < both[0].mean() - 0.5
     and torch.corrcoef(both)[0, 1] > 0.85
     and 0.05 < turned < 0.3,
@@ -736,7 +736,7 @@ print(f"kl_k3 exceeds 0.05 at iteration {jump}; the return falls from {highest} 
 # %%
 claim(
     "training_loop.kl_warns_first",
-    "The KL jumps five iterations before the return begins to fall.",
+    "In a run with too large a rate the KL jumps five iterations before the return begins to fall.",
     jump + 5 == highest < lowest,
     control=("It jumps like this in the healthy run, too.", max(well["kl_k3"]) > 0.05),
 )
@@ -1145,8 +1145,8 @@ claim(
 #
 # - Four stages: collect, score, squeeze, renew. What is scored stays frozen while it is squeezed; to score
 #   anew is a variant that needs no new rollout.
-# - Ratios are 1 on the first minibatch only. A sample has one turn per epoch and may be silent at most of
-#   them; its ratio moves at every step.
+# - Ratios are 1 on the first minibatch only. A sample has one turn per epoch; its ratio moves at every step,
+#   and it may be silent at most of its turns.
 # - Reuse buys samples with computing. What a sample costs decides how many epochs are worth it.
 # - Every variant, and every mistake, is another function in `Parts`.
 # - A claim about learning needs several seeds; a claim about a program needs a probe.
