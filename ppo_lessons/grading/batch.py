@@ -141,11 +141,15 @@ def read_rows(batch: Batch, references: References) -> list[Submission | Rejecte
 
 
 def known(row: Submission | Rejected, references: References) -> Submission | Rejected:
-    """Reject a student for whom a personal reference was never baked."""
+    """Reject a student without a personal reference, and say whose copy was handed in."""
+    students = references.of_class.students
     if isinstance(row, Rejected) or not references.of_class.personal:
         return row
-    if row.student in references.of_class.students:
-        return row
+    if row.student in students:
+        if row.built_for == row.student or row.built_for not in students:
+            return row
+        words = f"this copy was made for {row.built_for}: its personal questions are not yours"
+        return replace(row, notes=(*row.notes, words))
     return Rejected(
         student=row.student,
         name=row.name,
