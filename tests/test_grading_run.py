@@ -263,12 +263,16 @@ def test_a_check_cell_that_compares_nothing_is_refused(build, spoil):
 
 
 def test_the_kernel_starts_in_a_folder_of_its_own_and_finds_the_students_build(build, tmp_path):
-    look = "import os, ppo_lessons\nprint(os.listdir('.'), ppo_lessons.__file__)\n"
+    look = """
+import os, ppo_lessons
+around = [name for _, _, names in os.walk("..") for name in names if name.endswith("ipynb")]
+print(os.listdir("."), around, ppo_lessons.__file__)
+"""
     told = notebook()
     next(cell for cell in told["cells"] if cell["id"] == "t-double")["source"] = look
     [result] = run_jobs([job(build, parts={"main": told})], isolation=NOTHING, limits=LIMITS)
     said = result.cells["main"]["t-double"].said
-    assert said == f"['.ipython'] {build}/ppo_lessons/__init__.py\n"
+    assert said == f"['.ipython'] [] {build}/ppo_lessons/__init__.py\n"
 
 
 # --- the machine's failures are not the student's ------------------------------------------

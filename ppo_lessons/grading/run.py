@@ -89,15 +89,17 @@ def run_jobs(
     limits = limits or Limits()
     found: list[Ran | InfrastructureError | None] = [None] * len(jobs)
     sweep()
-    with tempfile.TemporaryDirectory(
-        prefix=prefix_of(os.getpid()), ignore_cleanup_errors=True
-    ) as name:
+    prefix = prefix_of(os.getpid())
+    with (
+        tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as name,
+        tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as homes,
+    ):
         work = Path(name)
         notebooks: list[Notebook] = []
         for number, job in enumerate(jobs):
             try:
                 check_job(job)
-                notebooks += notebooks_of(job, number, work, isolation, limits)
+                notebooks += notebooks_of(job, number, work, Path(homes), isolation, limits)
             except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
                 found[number] = InfrastructureError(f"{job.student}: {error!r}")
         report = run_notebooks(notebooks, work, limits, stop or threading.Event())
@@ -165,13 +167,22 @@ def code_cells(notebook: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def notebooks_of(
-    job: Job, number: int, work: Path, isolation: Isolation, limits: Limits
+    job: Job, number: int, work: Path, homes: Path, isolation: Isolation, limits: Limits
 ) -> list[Notebook]:
-    """Write the notebooks of a job, and how each is to be run."""
+    """Write the notebooks of a job, and how each is to be run.
+
+    Args:
+        job: whose.
+        number: of the job.
+        work: folder for what is trusted.
+        homes: folder for what a kernel without sandbox finds around it.
+        isolation: where the kernel runs.
+        limits: what it may use.
+    """
     made = []
     for count, (part, notebook) in enumerate(sorted(job.transplanted.parts.items())):
         name = f"n{number}-{count}"
-        folder, scratch = work / name, work / f"{name}-kernel"
+        folder, scratch = work / name, homes / name
         folder.mkdir()
         scratch.mkdir()
         file = folder / "part.ipynb"
