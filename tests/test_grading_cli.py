@@ -155,7 +155,7 @@ def test_a_shard_writes_no_gradebook_and_says_how_to_merge(graded, capsys):
     assert cli.main([*RUN, "--shard", "2/3"]) == 0
     said = capsys.readouterr().out
     assert "shard 2 of 3" in said
-    assert "merge out --out out" in said
+    assert "merge out (and the others)" in said
     assert not Path("out").exists()
 
 

@@ -262,6 +262,13 @@ def test_the_class_page_counts_mistakes_and_orders_checks_by_those_who_passed():
     assert "clamp_without_minimum" in report.class_page(every)
 
 
+def test_code_in_a_sentence_of_the_course_is_shown_as_code():
+    each = result(questions=(question(mistake="python_choice"),))
+    for page in (report.feedback_html(each), report.class_page([each])):
+        assert "<code>if</code>" in page
+        assert "`" not in page.partition("<body>")[2]
+
+
 def test_a_class_in_which_nobody_was_graded_has_a_page():
     assert "picture" not in Reader(report.class_page([BROKEN, MISSING])).tags
 

@@ -57,7 +57,9 @@ def points_figure(
         axes = picture.subplots()
         drawn = axes.bar(edges[:-1], counts, np.diff(edges) * 0.92, align="edge", color=bar)
         labels = [str(count) if count else "" for count in counts]
-        axes.bar_label(drawn, labels, padding=2, fontsize=9)
+        paper = {"facecolor": picture.get_facecolor(), "edgecolor": "none", "pad": 1.0}
+        for text in axes.bar_label(drawn, labels, padding=3, fontsize=9):
+            text.set(bbox=paper if text.get_text() else None, zorder=5)  # in front of the median
         axes.axvline(middle, color=mark, linestyle="--", linewidth=1.4, label="median")
         axes.legend(loc="upper left", fontsize=9)
         axes.set_title(f"Half of the class has {middle:g} of {max_points:g} points or more")

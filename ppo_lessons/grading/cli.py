@@ -184,7 +184,7 @@ def run_verb(words: Sequence[str]) -> int:
             raise ValueError(str(error)) from None
     if given.shard != (1, 1):
         print(f"shard {given.shard[0]} of {given.shard[1]}: {counted(results)}")
-        print(f"when all have ended: {PROGRAM} merge {given.out} --out {given.out}")
+        print(f"when all have ended: {PROGRAM} merge {given.out} (and the others) --out DIR")
     else:
         results = collect([given.out])
         announce(results, write_reports(results, given.out))

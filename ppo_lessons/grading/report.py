@@ -32,6 +32,7 @@ STATUS = {
 NO_VERDICT = (
     "The grader could not finish. This is no verdict about your answers: your teacher knows."
 )
+EMPTY = "The cell was left as it had been handed out."
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+.!|~&-])")
 
 
@@ -138,10 +139,15 @@ def mark_of(check: CheckResult) -> str:
 
 def mistake_of(question: QuestionResult) -> tuple[str, str]:
     """Say which usual mistake an answer makes: a few words, and what is known about it."""
-    sentence = sentence_of(question.id, question.mistake) if question.mistake else ""
     if question.mistake == "not_written":
         return "", "You left this question as it was."
+    sentence = sentence_of(question.id, question.mistake) if question.mistake else ""
     return (f"Looks like `{question.mistake}`." if sentence else "", sentence)
+
+
+def prose(text: str) -> str:
+    """Write a sentence of the course, in which code stands between backticks."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def feedback_html(result: Result) -> str:
@@ -201,8 +207,7 @@ def question_html(question: QuestionResult, place: int) -> str:
     parts += [f'<p class="small">{escape(note)}</p>' for note in question.notes]
     words, sentence = mistake_of(question)
     if sentence:
-        head = re.sub("`(.*)`", r"<code>\1</code>", escape(words))
-        parts.append(f'<p class="notice"><strong>{head}</strong> {escape(sentence)}</p>')
+        parts.append(f'<p class="notice"><strong>{prose(words)}</strong> {prose(sentence)}</p>')
     if question.error:
         parts.append(f"<p>Your cell stopped:</p><pre>{escape(question.error)}</pre>")
     return "\n".join([*parts, f"<table>{rows}</table></section>"])
@@ -399,7 +404,7 @@ def mistakes_html(scored: Sequence[Result]) -> str:
     common = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:12]
     rows = "".join(
         f'<tr><td class="count">{count}</td><td>{escape(title)}: <code>{escape(mistake)}</code>'
-        f"<br>{escape(sentence_of(id, mistake))}</td></tr>"
+        f"<br>{prose(EMPTY if mistake == 'not_written' else sentence_of(id, mistake))}</td></tr>"
         for (title, id, mistake), count in common
     )
     return f"<h2>Commonest mistakes</h2><table><tr><th>students</th><th></th></tr>{rows}</table>"
