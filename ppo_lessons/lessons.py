@@ -181,7 +181,7 @@ LESSONS: tuple[Lesson, ...] = (
         name="training_loop",
         title="The training loop",
         question="How do the parts fit?",
-        minutes=50,
+        minutes=60,
         prerequisites=("clip", "gae", "rollout"),
         module=True,
         widgets=("batch_ledger", "life_of_a_transition", "run_scrubber"),
@@ -352,8 +352,10 @@ ROUTES: tuple[Route, ...] = (
                 ),
                 "gae": ("A sentence that is half true", "Which λ, then?", "What breaks it"),
                 "training_loop": (
+                    "Four more lives",
                     "How often can you squeeze?",
                     "Frozen, or computed anew?",
+                    "Which number warns you first?",
                     "One run is no run",
                     "What breaks it",
                     "Exercises",
@@ -362,7 +364,7 @@ ROUTES: tuple[Route, ...] = (
                 ),
             }
         ),
-        saved=MappingProxyType({"reinforce": 24, "clip": 13, "gae": 22, "training_loop": 26}),
+        saved=MappingProxyType({"reinforce": 24, "clip": 13, "gae": 22, "training_loop": 36}),
     ),
     Route(
         name="language_models",

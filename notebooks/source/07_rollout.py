@@ -165,12 +165,12 @@ claim(
 
 
 # %%
-def look_up(table, observations):
+def value_of(table, observations):
     return table[observations[..., 0].long()]
 
 
-values = look_up(truth, rollout.observations)
-next_values = look_up(truth, rollout.next_observations)
+values = value_of(truth, rollout.observations)
+next_values = value_of(truth, rollout.next_observations)
 
 # %% [markdown]
 # Now somebody writes `done = terminated or truncated`, and counts 0 for the future of each step that is
@@ -245,8 +245,8 @@ show(
 
 # %%
 both = watch(0, 1, limits=[6, 6], num_steps=8)
-both_values = look_up(truth, both.observations)
-both_next = look_up(truth, both.next_observations)
+both_values = value_of(truth, both.observations)
+both_next = value_of(truth, both.next_observations)
 
 
 # %%
@@ -418,7 +418,9 @@ claim(
 rollout = watch(0, limits=[6], num_steps=22)
 guess = torch.tensor([5.0, 6.0, 7.0])
 rewards = rollout.rewards
-values, next_values = (look_up(guess, x) for x in (rollout.observations, rollout.next_observations))
+values, next_values = (
+    value_of(guess, x) for x in (rollout.observations, rollout.next_observations)
+)
 
 # %% [markdown]
 # `moves` adds 100 to some rows of each table, and says whether the advantages of some rows change:
@@ -765,7 +767,7 @@ show_source(type(carry))
 # %%
 def with_guess(piece, way=compute_gae):
     states = piece.observations, piece.next_observations
-    values, next_values = (look_up(guess, state).double() for state in states)
+    values, next_values = (value_of(guess, state).double() for state in states)
     facts = piece.rewards.double(), values, next_values, piece.terminated, piece.truncated
     return way(*facts, **settings)[:, 0]
 

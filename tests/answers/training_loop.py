@@ -697,7 +697,7 @@ N, T, K, M, SIZE, BUDGET = 16, 128, 10, 8, 256, 1_000_000
 B = T * N
 ITERATIONS = BUDGET // B
 PRICE, OPTIMISER = 2.0, 10.0  # ms
-FEW, MANY = (2, 60_000), (10, 20_000)  # epochs, and the steps that they need
+FEW, MANY = (2, 61_440), (10, 20_480)  # epochs, and the steps that they need
 
 
 def squeeze_per_sample(epochs):
