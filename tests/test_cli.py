@@ -153,7 +153,7 @@ def test_every_setting_is_in_the_help(capsys):
 def test_an_unknown_verb_is_answered_with_the_known_ones(capsys):
     assert cli.main(["learn"]) == 2
     assert (
-        "there is no verb 'learn'; expected one of train, check, html, lab, test"
+        "there is no verb 'learn'; expected one of train, check, html, grade, lab, test"
         in capsys.readouterr().err
     )
 
