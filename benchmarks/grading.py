@@ -3,15 +3,13 @@
     python -m benchmarks.grading
 
 The fifty are different on the bytes, so that none is found in the cache. The second class has
-five hostile members, of whom two have to be waited for. CPU seconds are those of all processes that
-were started, kernels included; wall time depends on what else the machine does, so the load before
-and after is written down.
+five hostile members, of whom two have to be waited for. CPU seconds are those of the whole machine,
+so let nothing else run: a kernel in a namespace of its own is missing in what its parent is told.
 """
 
 import argparse
 import os
 import re
-import resource
 import sys
 import tempfile
 import time
@@ -43,10 +41,10 @@ def hand_in(folder: Path, count: int, hostile: Sequence[str]) -> None:
 
 
 def cpu_seconds() -> float:
-    """CPU seconds of this process and of all that it has waited for."""
-    kinds = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
-    used = [resource.getrusage(kind) for kind in kinds]
-    return sum(each.ru_utime + each.ru_stime for each in used)
+    """CPU seconds that all processes of this machine have used since it was started."""
+    words = Path("/proc/stat").read_text("ascii").split("\n", 1)[0].split()
+    user, nice, system = (int(word) for word in words[1:4])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
 
 
 def timed(batch: Batch) -> dict[str, Any]:
