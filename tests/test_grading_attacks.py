@@ -414,7 +414,7 @@ def points_of(result: Result) -> list[tuple[str, float]]:
 
 
 HONEST = [name for name, odd in OF.items() if not odd.hostile and odd.ending == ".ipynb"]
-HOSTILE = [name for name, odd in OF.items() if odd.hostile]
+HOSTILE = [name for name, odd in OF.items() if odd.hostile and odd.ending == ".ipynb"]
 
 
 @pytest.mark.full
