@@ -9,7 +9,7 @@ for every `if`. If gymnasium has the task too, `ppo_lessons.envs.equality.compar
 whether the two agree.
 """
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from gymnasium import Space
@@ -21,6 +21,7 @@ from ppo_lessons.envs.protocol import EnvStep
 State = dict[str, Tensor]  # each entry has N rows
 
 
+@runtime_checkable
 class Task(Protocol):
     """The rules of an environment, for N copies at once.
 

@@ -52,13 +52,13 @@ class Bubblewrap:
         inner = [
             *NAMESPACES,
             *environment(),
+            *in_memory("/tmp", limits.disk),  # first: Python itself may lie below it
             *mounts(shown),
             *("--ro-bind", str(build), f"{COURSE}/ppo_lessons", "--ro-bind", str(INSIDE), SCRIPT),
             *hidden(shown, build, places.forbid),
             *("--proc", "/proc", "--dev", "/dev"),
             *in_memory("/dev/shm", limits.disk),
             *("--remount-ro", "/dev"),
-            *in_memory("/tmp", limits.disk),
             *in_memory(HOME, limits.disk),
             *("--remount-ro", "/", "--chdir", HOME),
             *("--", sys.executable, "-s", "-P", SCRIPT),
@@ -178,9 +178,9 @@ def for_somebody_else(shown: Iterable[Path]) -> list[str]:
     first, many = FREE_USERS
     user = str(first + os.getpid() % many)
     return [
-        *("bwrap", "--die-with-parent", "--unshare-pid", *mounts(shown)),
-        *("--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", "--perms", "1777"),
-        *("--dir", "/tmp", "--", "setpriv", "--reuid", user, "--regid", user, "--clear-groups"),
+        *("bwrap", "--die-with-parent", "--unshare-pid", "--perms", "1777", "--dir", "/tmp"),
+        *(*mounts(shown), "--dev-bind", "/dev", "/dev", "--bind", "/proc", "/proc", "--"),
+        *("setpriv", "--reuid", user, "--regid", user, "--clear-groups"),
         *("--inh-caps=-all", "--bounding-set=-all"),
     ]
 
