@@ -55,6 +55,7 @@ def test_no_probe_gets_out_of_the_sandbox(sandbox):
     assert len(found) >= 14
 
 
+@pytest.mark.full
 def test_each_hole_is_found(sandbox):
     broken = {each.name for each in examine(Leaky()) if not each.holds}
     assert broken == {"network", "reading the reference", "writing outside", "environment"}
