@@ -297,7 +297,11 @@ class Strange(NoIsolation):
 
 @pytest.mark.parametrize(
     "names",
-    [("ends", "lacks"), pytest.param(("sleeps", "kills", "stops"), marks=pytest.mark.full)],
+    [
+        ("ends", "lacks"),
+        pytest.param(("sleeps", "kills"), marks=pytest.mark.full),
+        pytest.param(("stops",), marks=pytest.mark.full),
+    ],
 )
 def test_what_happens_to_one_job_changes_no_other(build, tmp_path, names):
     jobs = [job(build)]
