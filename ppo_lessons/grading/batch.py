@@ -9,6 +9,7 @@ the machine is tried again, alone, and then listed; it is never zero points.
 """
 
 import json
+import os
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,7 +35,7 @@ from ppo_lessons.grading.results import (
     write_whole,
 )
 from ppo_lessons.grading.roster import read_roster
-from ppo_lessons.grading.run import InfrastructureError, Job, Ran, run_jobs
+from ppo_lessons.grading.run import InfrastructureError, Job, Ran, prefix_of, run_jobs
 from ppo_lessons.grading.sandbox import Isolation, Limits, choose
 from ppo_lessons.grading.student_build import student_build
 from ppo_lessons.grading.transplant import transplant
@@ -364,7 +365,7 @@ def grade(
     isolation = choose(batch.isolation)
     references = References(batch.reference)
     rows = read_rows(batch, references)
-    with tempfile.TemporaryDirectory(prefix="ppo-grading-") as place:
+    with tempfile.TemporaryDirectory(prefix=prefix_of(os.getpid())) as place:
         student_build(references.first[0], Path(place))
         session = Session(batch, isolation, Path(place), references, on_result)
         session.prove()
