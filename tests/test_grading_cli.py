@@ -101,6 +101,14 @@ def test_grading_needs_linux_and_says_so(verb, capsys, monkeypatch):
     assert "needs Linux" in capsys.readouterr().err
 
 
+@pytest.mark.messages
+def test_a_reference_is_not_replaced_by_one_with_other_hidden_inputs(tmp_path, capsys):
+    (tmp_path / "class.json").write_text("{}", encoding="utf-8")
+    assert cli.main(["grade", "bake", "04", "--out", str(tmp_path)]) != 0
+    assert "holds a reference already" in capsys.readouterr().err
+    assert (tmp_path / "class.json").read_text(encoding="utf-8") == "{}"
+
+
 def test_a_shard_is_two_numbers(capsys):
     assert grading.shard("2/3") == (2, 3)
     for text in ("2", "2/", "/3", "a/b", "-1/3", ""):

@@ -139,12 +139,28 @@ def bake_verb(words: Sequence[str]) -> int:
     given = options.parse_args(list(words))
     from ppo_lessons.grading.bake import bake
 
-    seed = secrets.randbelow(10**12) if given.seed is None else given.seed
     stem, ids = stem_of(given.assignment), ids_in(given.roster)
+    seed = given.seed
+    if seed is None:
+        refuse_to_replace(given.out)
+        seed = secrets.randbelow(10**12)
     with Progress(len(ids or [""]), "references") as progress:
         folder = bake(stem, given.out, seed, ids, given.secret, on_student=progress.step)
     print(f"reference of {stem}, seed {seed}, in {folder}: keep it to yourself")
     return 0
+
+
+def refuse_to_replace(folder: Path) -> None:
+    """Keep a reference from being replaced by one with other hidden inputs, unless that is said.
+
+    Raises:
+        ValueError: if the folder holds a reference.
+    """
+    if (folder / "class.json").exists():
+        raise ValueError(
+            f"{folder} holds a reference already, and what was graded by it belongs to its hidden "
+            "inputs; expected a new folder. Choose another --out, or say --seed to replace it."
+        )
 
 
 # --- grading -------------------------------------------------------------------------------
