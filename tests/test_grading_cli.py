@@ -240,6 +240,22 @@ def test_a_personal_question_is_found_and_left_to_the_grader(tmp_path, monkeypat
     assert not lines["clip.own_function"].passed
 
 
+def test_a_personal_question_that_was_not_touched_is_not_counted(tmp_path, monkeypatch):
+    notebook = solved()
+    notebook["metadata"]["ppo_lessons"] = {"assignment": "04_clip", "student": "ada"}
+    stub = 'def own_function(ratios):\n    raise NotImplementedError("exercise 4.7: yours")'
+    for name, text in (("own_function", stub), ("own_numbers", 'own_numbers = {"a": None}')):
+        source = f"# answer: clip.{name}\n{text}"
+        cell = {"cell_type": "code", "source": source, "metadata": {}, "outputs": []}
+        notebook["cells"].append(cell)
+    reading = read_notebook(write(tmp_path / "04_clip.ipynb", notebook))
+    monkeypatch.setattr("ppo_lessons.grading.preview.run_answers", lambda *_, **__: iter(()))
+    assert [str(line) for line in preview(reading)] == [
+        "· clip.own_function: not written yet",
+        "· clip.own_numbers: not written yet",
+    ]
+
+
 @pytest.mark.messages
 def test_a_file_that_the_grader_would_reject_is_refused_with_its_reason(tmp_path):
     path = tmp_path / "04_clip.ipynb"

@@ -10,6 +10,7 @@ from ppo_lessons.grading.types import CellOutcome, CheckCell, Manifest, Question
 from ppo_lessons.grading.verdict import (
     WITHOUT_DETAIL,
     excerpt,
+    is_untouched,
     judge_submission,
     sentence_of,
 )
@@ -178,6 +179,54 @@ def test_an_answer_that_stopped_is_not_called_unwritten():
     stopped = CellOutcome(state="failed", said="SyntaxError")
     assert mistake(said, answer_clipped_surrogate=stopped) == ""
     assert mistake(told("raises"), answer_clipped_surrogate=stopped) == "raises"
+
+
+BLANK = """# answer: clip.own_function
+import torch
+
+
+def own_function(ratios, advantages):
+    \"\"\"Give the objective.\"\"\"
+    raise NotImplementedError("exercise 4.7: with your constants")
+"""
+ASSIGNED = 'own_numbers = {"a": None, "b": None}'
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "untouched"),
+    [
+        (BLANK, "own_function", True),
+        (ASSIGNED, "own_numbers", True),
+        ("own_numbers = None", "own_numbers", True),
+        (ASSIGNED.replace("None", "0.5", 1), "own_numbers", False),
+        ("own_numbers = {}", "own_numbers", False),
+        (BLANK, "own_numbers", False),
+        (BLANK.replace("    raise", "    return ratios\n    # raise"), "own_function", False),
+        (BLANK.replace("    raise", "    return ratios\n    raise"), "own_function", False),
+        (BLANK.replace("exercise 4.7", "I do not know"), "own_function", False),
+        (BLANK + "\nown_function = max", "own_function", False),
+        ("def own_function(:", "own_function", False),
+        ("own_numbers = " + "[" * 9000, "own_numbers", False),
+    ],
+)
+def test_an_answer_is_untouched_only_if_its_text_says_so(source, name, untouched):
+    assert is_untouched(source, name) == untouched
+
+
+def test_a_personal_question_left_blank_is_called_so_and_one_that_is_wrong_is_not():
+    own = replace(question("own_numbers"), tell=None)
+    manifest = replace(MANIFEST, parts={"main": ""}, questions=(own,))
+    ids = ["setup", own.answer, *(check.cell for check in own.checks)]
+    failed = dict.fromkeys([check.cell for check in own.checks], CellOutcome(state="failed"))
+    found = {"main": {**dict.fromkeys(ids, PASSED), **failed}}
+
+    def mistake_of(source: str) -> str:
+        cells = [{"cell_type": "code", "id": id, "source": source} for id in ids]
+        given = Transplanted(parts={"main": {"cells": cells}})
+        return judge_submission(manifest, given, found).questions[0].mistake
+
+    assert mistake_of(ASSIGNED) == "not_written"
+    assert mistake_of(ASSIGNED.replace("None", "0.5")) == ""
 
 
 def test_no_sentence_of_a_general_mistake_waits_for_a_detail():

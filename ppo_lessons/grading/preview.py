@@ -20,6 +20,7 @@ from ppo_lessons.grading.items.questions import asked
 from ppo_lessons.grading.student_build import forbidden, student_build
 from ppo_lessons.grading.transplant import transplant
 from ppo_lessons.grading.types import MAIN, Manifest, Question, Rejected
+from ppo_lessons.grading.verdict import is_untouched
 from ppo_lessons.lessons import Lesson, find_lesson
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -95,7 +96,10 @@ def preview(reading: Reading) -> Iterator[Line]:
         work.mkdir()
         yield from run_answers(public, folder=work, package=Path(place))
     for id in personal:
-        yield Line(id, True, "found; only the grader can check it")
+        if is_untouched(reading.answers[id], asked(id).name):
+            yield Line(id, False, "not written yet")
+        else:
+            yield Line(id, True, "found; only the grader can check it")
     for id in reading.absent:
         yield Line(id, False, f"no cell has the line `# answer: {id}`")
 

@@ -5,13 +5,16 @@ ran must be the cells of the graded notebooks, no more and no fewer; else nothin
 the row says so.
 """
 
+import ast
 import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ppo_lessons.checks.words import GENERAL
+from ppo_lessons.grading.cell_text import parse_code
 from ppo_lessons.grading.items.questions import asked
+from ppo_lessons.grading.transplant import holds_nothing
 from ppo_lessons.grading.types import (
     CellOutcome,
     CheckResult,
@@ -83,7 +86,12 @@ def judge_submission(
     if problem:
         return replace(blank, reason=problem)
     questions = tuple(
-        judge_question(question, outcomes[question.part], question.id in transplanted.absent)
+        judge_question(
+            question,
+            outcomes[question.part],
+            question.id in transplanted.absent,
+            untouched=is_untouched(source_of(transplanted, question), question.name),
+        )
         for question in manifest.questions
     )
     cut = any(each.state == "absent" for cells in outcomes.values() for each in cells.values())
@@ -123,7 +131,7 @@ def cells_of(question: Question) -> list[str]:
 
 
 def judge_question(
-    question: Question, cells: Mapping[str, CellOutcome], absent: bool
+    question: Question, cells: Mapping[str, CellOutcome], absent: bool, *, untouched: bool = False
 ) -> QuestionResult:
     """Turn the outcomes of one question into its points."""
     checks = tuple(
@@ -144,6 +152,8 @@ def judge_question(
         )
     error = "" if absent or answer.state == "passed" else excerpt(answer.said)
     told = "" if absent or all(check.passed for check in checks) else mistake_told(question, cells)
+    if question.tell is None and untouched and not (absent or any(c.passed for c in checks)):
+        told = "not_written"  # a personal question has no cell that would say so
     return QuestionResult(
         id=question.id,
         title=question.title,
@@ -154,6 +164,44 @@ def judge_question(
         error=error,
         notes=tuple(notes),
     )
+
+
+def source_of(transplanted: Transplanted, question: Question) -> str:
+    """Read the answer cell of a question; empty if there is none."""
+    cells = transplanted.parts[question.part]["cells"]
+    return "".join(next((c["source"] for c in cells if c.get("id") == question.answer), ""))
+
+
+def is_untouched(source: str, name: str) -> bool:
+    """Whether an answer still is what was handed out, as its text tells.
+
+    Args:
+        source: of the answer cell.
+        name: that it defines.
+
+    Returns:
+        Whether the last definition of the name is a function that returns nothing and ends with
+        the line that raises NotImplementedError, or None, or a dict or row of None.
+    """
+    tree = parse_code(source)
+    for statement in reversed(tree.body if tree else ()):
+        match statement:
+            case ast.FunctionDef(name=found, body=lines) if found == name:
+                returns = any(isinstance(each, ast.Return) for each in ast.walk(statement))
+                return not returns and is_stub(lines[-1])
+            case ast.Assign(targets=[ast.Name(id=found)], value=value) if found == name:
+                return holds_nothing(value)
+    return False
+
+
+def is_stub(statement: ast.stmt) -> bool:
+    """Whether a line is the one that the hand-out has in place of an answer."""
+    match statement:
+        case ast.Raise(
+            exc=ast.Call(func=ast.Name(id="NotImplementedError"), args=[ast.Constant(value=words)])
+        ):
+            return isinstance(words, str) and words.startswith("exercise")
+    return False
 
 
 def mistake_told(question: Question, cells: Mapping[str, CellOutcome]) -> str:
