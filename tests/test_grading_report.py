@@ -231,14 +231,55 @@ def test_feedback_calls_an_empty_answer_empty_and_no_mistake():
     ("each", "words"),
     [
         (BROKEN, "no verdict about your answers"),
-        (MISSING, "No file of yours was found"),
-        (REJECTED, "could not be read. no JSON"),
+        (MISSING, "No file of yours was found."),
+        (replace(MISSING, reason="nothing was handed in"), "No file of yours was found."),
+        (
+            replace(MISSING, reason="a.ipynb is for 05_gae"),
+            "No file of yours was found: a.ipynb is for 05_gae.",
+        ),
+        (REJECTED, "Your file could not be graded: no JSON."),
+        (
+            replace(REJECTED, reason="the file breaks off in line 3"),
+            "Your file could not be read: it breaks off in line 3.",
+        ),
+        (
+            replace(REJECTED, reason="the file cannot be read (no room)"),
+            "Your file cannot be read (no room).",
+        ),
+        (replace(REJECTED, reason="Is it baked?"), "Your file could not be graded: Is it baked?"),
     ],
 )
-def test_feedback_without_points_says_why(each, words):
+def test_feedback_without_a_graded_file_says_why_in_one_sentence(each, words):
+    assert f">{words}<" in report.feedback_html(each) or words in report.NO_VERDICT
+    assert words in report.feedback_markdown(each).replace("\\", "")
     for page in (report.feedback_html, report.feedback_markdown):
-        assert words.replace(".", "") in page(each).replace("\\", "").replace(".", "")
-        assert "0 of 8" not in page(each)
+        said = re.sub(r"<[^>]*>|\*", "", page(each).partition("<body>")[2] or page(each))
+        assert ("0 of 8 points" in said) == (each is not BROKEN)
+
+
+FOLDER = "opt/new comer/"
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"),
+    [
+        ("submissions.zip!Max_1/04_clip.ipynb", "submissions.zip!Max_1/04_clip.ipynb"),
+        ("ada.ipynb", "ada.ipynb"),
+        ("odd!name.ipynb", "odd!name.ipynb"),
+        ("B.ZIP!inner.zip!a/b.ipynb", "B.ZIP!inner.zip!a/b.ipynb"),
+    ],
+)
+@pytest.mark.parametrize("folder", ["", FOLDER, "a/"])
+def test_no_page_shows_the_teachers_folder(source, shown, folder):
+    note = f"{folder}{source} is damaged; it is left out"
+    each = result(source=folder + source, notes=(note,), status="timeout", reason=note)
+    for page in (report.feedback_html(each), report.class_page([each])):
+        text = Reader(page).text
+        assert text.count(shown) >= 2
+        assert FOLDER not in text
+        assert f"{folder}{source}" not in text or not folder
+    assert "new comer" not in report.feedback_markdown(each)
+    assert rows([each])[0]["source"] == folder + source
 
 
 def test_the_class_page_names_what_needs_a_teachers_eye():
@@ -254,12 +295,39 @@ def test_the_class_page_counts_mistakes_and_orders_checks_by_those_who_passed():
     good = question(mistake="", checks=(check("a", True), check("b", True), check("c", False)))
     bad = question(checks=(check("a", True), check("b", False), check("c", False)))
     every = [result(f"s{n}", questions=(good if n else bad,)) for n in range(4)]
-    found = report.hardest_checks(every)
+    found = report.hardest_checks(report.failed_checks(every))
     assert [(title[-10:], share) for title, share in found] == [
         ("c (hidden)", 0),
         ("b (hidden)", 0.75),
     ]
     assert "clamp_without_minimum" in report.class_page(every)
+
+
+def test_the_class_page_says_how_many_of_the_hardest_checks_it_leaves_out():
+    def page(count: int) -> str:
+        checks = tuple(check(f"check {n}", False) for n in range(count))
+        return report.class_page([result(questions=(question(checks=checks),))])
+
+    assert "more check" not in page(3)
+    assert "1 more check was not passed by everybody" in page(4)
+    assert "3 more checks were not passed by everybody" in page(6)
+
+
+def test_what_was_left_blank_is_no_common_mistake():
+    text = report.class_page([result(questions=(question(mistake="not_written"),))])
+    assert "not_written" not in text
+    assert "Commonest mistakes" not in text
+
+
+def test_the_class_page_says_of_whom_mean_and_median_are_and_counts_one_student_as_one():
+    text = Reader(report.class_page([*CLASS, result("ivo", points=8)])).text
+    assert "mean of the 2 graded, of 8 points" in text
+    assert "median of the 2 graded, of 8 points" in text
+    assert "All 5 students" in text
+    alone = report.class_page([result()])
+    assert "1 students" not in alone
+    assert "1student<" in alone.replace("</strong>", "").replace("\n", "")
+    assert "<summary>1 student</summary>" in alone
 
 
 def test_code_in_a_sentence_of_the_course_is_shown_as_code():
@@ -300,7 +368,19 @@ def test_no_result_at_all_is_refused(tmp_path):
 def test_bars_count_each_student_once_also_those_with_full_points():
     axes = points_figure([0.0, 5.9, 6.0, 59.9, 60.0, 60.0], 60).axes[0]
     assert [bar.get_height() for bar in axes.patches] == [2, 1, 0, 0, 0, 0, 0, 0, 0, 3]
-    assert axes.get_title(loc="left") == "Half of the class has 32.95 of 60 points or more"
+    assert axes.get_title(loc="left") == "Half of the 6 graded have 32.95 of 60 points or more"
+    axes = points_figure([7.0], 60).axes[0]
+    assert axes.get_title(loc="left") == "The one that was graded has 7 of 60 points"
+
+
+def test_the_name_of_the_median_covers_no_bar():
+    picture = points_figure([1.0] * 9 + [59.0] * 9, 60)
+    picture.draw_without_rendering()
+    axes = picture.axes[0]
+    legend = axes.get_legend().get_window_extent()
+    assert legend.y0 >= axes.get_window_extent().y1 - 1
+    assert not legend.overlaps(axes.title.get_window_extent())
+    assert not legend.overlaps(axes._left_title.get_window_extent())
 
 
 def test_bars_of_checks_have_the_lengths_of_their_shares():

@@ -61,8 +61,13 @@ def points_figure(
         for text in axes.bar_label(drawn, labels, padding=3, fontsize=9):
             text.set(bbox=paper if text.get_text() else None, zorder=5)  # in front of the median
         axes.axvline(middle, color=mark, linestyle="--", linewidth=1.4, label="median")
-        axes.legend(loc="upper left", fontsize=9)
-        axes.set_title(f"Half of the class has {middle:g} of {max_points:g} points or more")
+        beside = {"loc": "lower right", "bbox_to_anchor": (1, 1), "borderaxespad": 0.3}
+        axes.legend(**beside, frameon=False, fontsize=9)  # above the bars, it hides none
+        who = f"Half of the {len(points)} graded have"
+        if len(points) == 1:
+            who = "The one that was graded has"
+        more = "" if len(points) == 1 else " or more"
+        axes.set_title(f"{who} {middle:g} of {max_points:g} points{more}")
         axes.set(xlabel="points", ylabel="students", xlim=(0, max_points))
         axes.set_xticks(edges, [f"{edge:g}" for edge in edges])
         axes.set_ylim(0, max(counts) * 1.15)

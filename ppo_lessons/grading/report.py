@@ -32,7 +32,8 @@ STATUS = {
 NO_VERDICT = (
     "The grader could not finish. This is no verdict about your answers: your teacher knows."
 )
-EMPTY = "The cell was left as it had been handed out."
+IN_ZIP = re.compile(r"(?<=\.zip)!", re.IGNORECASE)
+THE_FILE, NOTHING = "the file ", "nothing was handed in"  # as the reading of files says it
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>()#+.!|~&-])")
 
 
@@ -85,7 +86,7 @@ def gradebook(results: Sequence[Result]) -> str:
         by_id = {question.id: number(question.points) for question in result.questions}
         row = [
             *(result.student, result.name, result.assignment, result.status),
-            "" if result.status == "infrastructure-error" else number(result.points),
+            number(result.points) if has_points(result) else "",
             number(result.max_points),
             *(by_id.get(id, "") for id in ids),
             *(result.reason, "; ".join(result.notes), result.source),
@@ -124,12 +125,50 @@ def heading(result: Result) -> str:
     return f"Exercises {lesson.number:02d}: {lesson.title}"
 
 
+def has_points(result: Result) -> bool:
+    """Whether a row counts; what was not handed in or not readable counts zero."""
+    return result.status != "infrastructure-error"
+
+
 def verdict_of(result: Result) -> str:
     """Say in one sentence what became of the file."""
     if result.status == "infrastructure-error":
         return NO_VERDICT
-    said = {"rejected": "Your file could not be read.", "missing": "No file of yours was found."}
-    return " ".join(filter(None, [said.get(result.status, ""), result.reason]))
+    told = without_folder(result.reason, result)
+    reason = told.strip().rstrip(".")
+    if result.status == "missing":
+        said, known = "No file of yours was found", reason in ("", NOTHING)
+        return ended(said if known else f"{said}: {reason}")
+    if result.status == "rejected":
+        what, problem = "graded", reason
+        if reason.startswith(THE_FILE):
+            what, problem = "read", f"it {reason.removeprefix(THE_FILE)}"
+        if problem.startswith("it cannot be read"):
+            return ended(f"Your file {problem.removeprefix('it ')}")
+        return ended(f"Your file could not be {what}{f': {problem}' if problem else ''}")
+    return told
+
+
+def ended(sentence: str) -> str:
+    """Put a full stop behind a sentence that has no end yet."""
+    return sentence if sentence.endswith((".", "!", "?")) else f"{sentence}."
+
+
+def file_of(result: Result) -> str:
+    """Name a file without the teacher's folders: its name, and where it lies inside a zip file."""
+    outer, *inside = IN_ZIP.split(result.source, maxsplit=1)
+    return "!".join([outer.rpartition("/")[2], *inside])
+
+
+def without_folder(text: str, result: Result) -> str:
+    """Leave the teacher's folder out where a sentence names the student's file."""
+    folder = result.source.removesuffix(file_of(result))
+    return re.sub(rf"(?<![\w/.!]){re.escape(folder)}", "", text) if folder else text
+
+
+def counted(count: int, thing: str) -> str:
+    """Write how many there are: 1 student, 2 students."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 def mark_of(check: CheckResult) -> str:
@@ -161,12 +200,14 @@ def feedback_html(result: Result) -> str:
     """
     who = result.name or result.student
     parts = [f'<p class="who">{escape(who)}</p>', f"<h1>{escape(heading(result))}</h1>"]
-    if result.status in SCORED:
+    if has_points(result):
         parts.append(score_html(result))
     if verdict := verdict_of(result):
         parts.append(f'<p class="notice">{escape(verdict)}</p>')
     if result.notes:
-        parts.append("<h2>What was noted</h2>" + list_html(result.notes))
+        parts.append(
+            "<h2>What was noted</h2>" + list_html(without_folder(n, result) for n in result.notes)
+        )
     parts += [question_html(each, n) for n, each in enumerate(result.questions, 1)]
     if result.questions:
         parts.append(ABOUT_HIDDEN)
@@ -226,7 +267,7 @@ def footer_html(result: Result) -> str:
 def trace(result: Result) -> str:
     """Name file, reference and verdict by their hashes."""
     parts = {
-        "file": result.source,
+        "file": file_of(result),
         "its SHA-256": result.submission_sha256[:12],
         "verdict": result.key[:12],
     }
@@ -243,12 +284,13 @@ def feedback_markdown(result: Result) -> str:
         Text in which nothing of the student's is markup.
     """
     lines = [f"# {plain(heading(result))}", "", plain(result.name or result.student), ""]
-    if result.status in SCORED:
+    if has_points(result):
         lines += [f"**{number(result.points)} of {number(result.max_points)} points**", ""]
     if verdict := verdict_of(result):
         lines += [f"> {plain(verdict)}", ""]
     if result.notes:
-        lines += ["## What was noted", "", *(f"- {plain(n)}" for n in result.notes), ""]
+        lines += ["## What was noted", "", ""]
+        lines += [*(f"- {plain(without_folder(n, result))}" for n in result.notes), ""]
     for place, question in enumerate(result.questions, 1):
         lines += question_markdown(question, place)
     return "\n".join([*lines, plain(trace(result)), ""])
@@ -304,12 +346,13 @@ def class_page(results: Sequence[Result]) -> str:
 def numbers_html(results: Sequence[Result], scored: Sequence[Result]) -> str:
     """Write how many there are, and the middle of their points."""
     counts = Counter(result.status for result in results)
-    tiles = [(str(len(results)), "students")]
+    tiles = [(str(len(results)), "student" if len(results) == 1 else "students")]
     tiles += [(str(counts[status]), words) for status, words in STATUS.items() if counts[status]]
     if scored:
-        points = [result.points for result in scored]
-        tiles.append((f"{mean(points):.1f}", f"mean of {number(scored[0].max_points)} points"))
-        tiles.append((f"{median(points):.1f}", "median"))
+        points, most = [result.points for result in scored], number(scored[0].max_points)
+        who = f"of the {len(scored)} graded, of {most} points"
+        tiles.append((f"{mean(points):.1f}", f"mean {who}"))
+        tiles.append((f"{median(points):.1f}", f"median {who}"))
     shown = "".join(f"<div><strong>{value}</strong>{words}</div>" for value, words in tiles)
     return f'<div class="tiles">{shown}</div>'
 
@@ -324,7 +367,10 @@ def attention_html(results: Sequence[Result]) -> Iterator[str]:
             "grader's account can.</p>"
         )
     rows = [
-        [result.student, result.name, STATUS[result.status], result.reason, result.source]
+        [
+            *(result.student, result.name, STATUS[result.status]),
+            *(without_folder(result.reason, result), file_of(result)),
+        ]
         for result in results
         if result.status not in ("graded", "missing")
     ]
@@ -341,25 +387,33 @@ def pictures_html(scored: Sequence[Result]) -> Iterator[str]:
     from ppo_lessons.figures.grading import checks_figure, points_figure
 
     points, most = [result.points for result in scored], scored[0].max_points
-    words = f"Points of {len(points)} students: median {median(points):.1f} of {number(most)}."
+    who = counted(len(points), "graded student")
+    words = f"Points of {who}: median {median(points):.1f} of {number(most)}."
     yield "<h2>Points</h2>"
     yield picture_html(lambda dark: points_figure(points, most, dark=dark), words)
-    hardest = hardest_checks(scored)[:12]
+    failed = failed_checks(scored)
+    hardest = hardest_checks(failed)[:12]
     if hardest:
         titles, shares = [title for title, _ in hardest], [share for _, share in hardest]
         words = "; ".join(f"{title}: {100 * share:.0f} %" for title, share in hardest)
         yield "<h2>Hardest checks</h2>"
         yield picture_html(lambda dark: checks_figure(titles, shares, dark=dark), words)
+        if more := sum(map(len, failed)) - len(hardest):
+            lot = f"{more} more check was" if more == 1 else f"{more} more checks were"
+            yield (
+                f'<p class="small">{lot} not passed by everybody. The picture shows at most three '
+                "of each question, and twelve in all.</p>"
+            )
 
 
-def hardest_checks(scored: Sequence[Result]) -> list[tuple[str, float]]:
-    """List checks with the share of students that passed, hardest first.
+def failed_checks(scored: Sequence[Result]) -> list[list[tuple[str, float]]]:
+    """List the checks that not everybody passed, with the share of students that did.
 
     Args:
         scored: results with points.
 
     Returns:
-        At most three of each question, and none that everybody passed.
+        One list for each question, hardest first.
     """
     passed: dict[str, dict[str, list[bool]]] = {}
     for result in scored:
@@ -371,8 +425,13 @@ def hardest_checks(scored: Sequence[Result]) -> list[tuple[str, float]]:
     found = []
     for question, checks in passed.items():
         shares = [(f"{question}: {title}", mean(map(int, each))) for title, each in checks.items()]
-        found += sorted(shares, key=lambda pair: pair[1])[:3]
-    return sorted([pair for pair in found if pair[1] < 1], key=lambda pair: pair[1])
+        found.append(sorted([each for each in shares if each[1] < 1], key=lambda each: each[1]))
+    return found
+
+
+def hardest_checks(failed: Sequence[Sequence[tuple[str, float]]]) -> list[tuple[str, float]]:
+    """List at most three checks of each question, hardest first."""
+    return sorted([each for checks in failed for each in checks[:3]], key=lambda each: each[1])
 
 
 def picture_html(draw: Any, words: str) -> str:
@@ -397,14 +456,14 @@ def mistakes_html(scored: Sequence[Result]) -> str:
         (question.title, question.id, question.mistake)
         for result in scored
         for question in result.questions
-        if question.mistake
+        if question.mistake not in ("", "not_written")  # not to have tried is no mistake
     )
     if not counts:
         return ""
     common = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:12]
     rows = "".join(
         f'<tr><td class="count">{count}</td><td>{escape(title)}: <code>{escape(mistake)}</code>'
-        f"<br>{prose(EMPTY if mistake == 'not_written' else sentence_of(id, mistake))}</td></tr>"
+        f"<br>{prose(sentence_of(id, mistake))}</td></tr>"
         for (title, id, mistake), count in common
     )
     return f"<h2>Commonest mistakes</h2><table><tr><th>students</th><th></th></tr>{rows}</table>"
@@ -416,13 +475,14 @@ def students_html(results: Sequence[Result]) -> str:
         f'<tr><td><a href="feedback/{escape(link(result.student))}.html">'
         f"{escape(result.student)}</a></td><td>{escape(result.name)}</td>"
         f"<td>{STATUS[result.status]}</td>"
-        f'<td class="number">{number(result.points) if result.status in SCORED else "–"}</td>'
-        f'<td class="text">{escape("; ".join(result.notes))}</td></tr>'
+        f'<td class="number">{number(result.points) if has_points(result) else "–"}</td>'
+        f'<td class="text">{escape(without_folder("; ".join(result.notes), result))}</td></tr>'
         for result in results
     )
     head = "".join(f"<th>{name}</th>" for name in ("student", "name", "status", "points", "notes"))
+    who = f"{'All ' if len(results) > 1 else ''}{counted(len(results), 'student')}"
     return (
-        f"<details><summary>All {len(results)} students</summary>"
+        f"<details><summary>{who}</summary>"
         f'<div class="wide"><table><tr>{head}</tr>{rows}</table></div></details>'
     )
 
