@@ -159,16 +159,19 @@ ANSWERS = {
 
 @pytest.fixture(scope="module")
 def batch(sandbox, build):
+    """Run them all, once; half a minute, so what asks for it is `full` (attacks are not)."""
     jobs = [job(build, forbid=("tqdm",), **answers) for answers, _ in ANSWERS.values()]
     results = run_jobs(jobs, isolation=sandbox, limits=LIMITS)
     return dict(zip(ANSWERS, results, strict=True))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ANSWERS)
 def test_each_answer_gets_what_it_deserves(batch, name):
     assert points(batch[name]) == ANSWERS[name][1], batch[name]
 
 
+@pytest.mark.full
 def test_each_code_cell_has_an_outcome(batch):
     cells = [each["id"] for each in notebook()["cells"] if each["cell_type"] == "code"]
     for result in batch.values():
@@ -176,10 +179,12 @@ def test_each_code_cell_has_an_outcome(batch):
         assert set(result.cells["main"]) == set(cells)
 
 
+@pytest.mark.full
 def test_what_is_told_comes_through(batch):
     assert batch["honest"].cells["main"]["t-triple"].said == '{"mistake": "triple"}\n'
 
 
+@pytest.mark.full
 def test_a_traceback_of_the_student_is_kept_and_nothing_of_the_expected_text(batch):
     said = batch["a syntax error"].cells["main"]["a-double"].said
     assert "SyntaxError" in said
@@ -188,6 +193,7 @@ def test_a_traceback_of_the_student_is_kept_and_nothing_of_the_expected_text(bat
     assert batch["wrong"].cells["main"]["h-double"].said == "It printed something else."
 
 
+@pytest.mark.full
 def test_after_the_second_loop_the_rest_is_absent(batch):
     cells = batch["two loops"].cells["main"]
     assert cells["h-double"].state == cells["t-double"].state == "absent"
@@ -195,12 +201,14 @@ def test_after_the_second_loop_the_rest_is_absent(batch):
     assert not batch["a loop"].timed_out
 
 
+@pytest.mark.full
 def test_the_loss_of_a_kernel_is_told(batch):
     assert any("died" in note and "double" in note for note in batch["memory"].notes)
     assert any("too long" in note for note in batch["a loop"].notes)
     assert batch["honest"].notes == ()
 
 
+@pytest.mark.full
 def test_no_process_and_no_file_is_left(batch):
     over = time.monotonic() + 5
     while kernels() and time.monotonic() < over:
