@@ -161,9 +161,11 @@ def file_of(result: Result) -> str:
 
 
 def without_folder(text: str, result: Result) -> str:
-    """Leave the teacher's folder out where a sentence names the student's file."""
+    """Leave the teacher's folders out where a sentence names a file: the one, or those around."""
     folder = result.source.removesuffix(file_of(result))
-    return re.sub(rf"(?<![\w/.!]){re.escape(folder)}", "", text) if folder else text
+    ends = [place for place, sign in enumerate(folder, 1) if sign == "/" and place > 1]
+    around = "|".join(re.escape(folder[:end]) for end in reversed(ends))
+    return re.sub(rf"(?<![\w/.!])(?:{around})", "", text) if around else text
 
 
 def counted(count: int, thing: str) -> str:
