@@ -468,8 +468,9 @@ def refuse_lost(out: Path, tasks: Sequence[Task]) -> None:
     before = [each["student"] for each in read_plan(out)["students"] if each["key"]]
     lost = [student for student in before if student not in here]
     if lost:
+        whose = "1 student" if len(lost) == 1 else f"{len(lost)} students"
         raise ValueError(
-            f"{len(lost)} students of the last run have no file now ({few(lost)}); expected all "
+            f"no file now of {whose} of the last run ({few(lost)}); expected all "
             f"files of the class each time. Give them all, what did not change is not run again; "
             f"or delete {out / 'batch.json'} if they are to go."
         )
