@@ -192,8 +192,8 @@ claim(
 # %% [markdown]
 # Why then does everybody subtract V? For three reasons.
 #
-# **It moves along.** To subtract nothing was lucky here: the pays happened to lie near zero. Let both levers
-# pay 100 more. V becomes 109.1, and the noise that it leaves is what it was.
+# **It moves along.** To subtract nothing was lucky here: b* is 1.9, and zero happens to lie near it. Let both
+# levers pay 100 more. V becomes 109.1, and the noise that it leaves is what it was.
 
 # %%
 richer = pays + 100
@@ -954,9 +954,9 @@ claim(
 )
 
 # %% [markdown]
-# A ratio has no unit, a value has one. So this clip asks for rewards that are scaled to about one unit.
-# Where returns are in the hundreds, a value falls silent after a fraction of a percent of its way, until
-# the next batch is scored. Nor is it a wall: one large step crosses it, as in [lesson 04](04_clip.ipynb). A large
+# A ratio has no unit, a value has one. So this clip asks for *returns* of about one unit. Rewards of 1 do
+# not see to that: a hundred of them add up to 100. There a value falls silent after a fraction of a percent
+# of its way, until the next batch is scored. Nor is it a wall: one large step crosses it, as in [lesson 04](04_clip.ipynb). A large
 # comparison found that it hurts (Andrychowicz et al., 2021), and this course trains without it.
 #
 # ## A grade for critics
@@ -1255,12 +1255,15 @@ quiz("critic.grade")
 #
 # A beginner hardly ever gets there. Episode after episode returns −500, whatever was done in it. Without
 # a baseline every action that was drawn is pushed *down*, and hard. What moves the policy then is which
-# actions happened to be drawn: noise without signal. Subtract what a critic has come to expect, and the
-# same episodes push hardly at all. And when one of them gets there at last, it stands out.
+# actions happened to be drawn: noise without signal. Subtract what is to be
+# expected, and about as much is pushed up as down: most of it cancels. And when an episode gets there at
+# last, it stands out.
 #
 # That is the second stair. Sixteen seeds on each of the two, each stair with the best of three learning
-# rates, were run once and recorded. Each batch is eight whole episodes, used for one step. The names of the
-# later stairs wait for their lessons.
+# rates, were run once and recorded. Each batch is eight whole episodes, used for one step. The second stair
+# subtracts what the critic says. Then, as most programs do, it subtracts the mean of the batch, and divides by
+# the standard deviation. The first stair does none of this. (The critic has one step per batch, too: 33, if no
+# episode gets there. Early on the mean does most.) The names of the later stairs wait for their lessons.
 
 # %%
 study = recorded("staircase")
@@ -1273,8 +1276,8 @@ show(
 )
 
 # %% [markdown]
-# The dots lie in two heaps. Once a seed has found the way up, it soon does well; the question is whether it
-# ever does. So count those that end above −200:
+# With the baseline the dots lie in two heaps: a seed that has found the way up stays there. REINFORCE finds
+# it, too, on some seeds, and does not keep it. Count those that end above −200:
 
 # %%
 found = {
@@ -1284,7 +1287,7 @@ found = {
 print(found)
 claim(
     "critic.stair",
-    "With the baseline at least four more of the sixteen seeds find the way up.",
+    "With the baseline at least four more of the sixteen seeds end above −200.",
     found["+ baseline"] >= found["REINFORCE"] + 4,
     control=(
         "Without it as many do, since a baseline leaves the mean push where it is.",
@@ -1293,9 +1296,9 @@ claim(
 )
 
 # %% [markdown]
-# The mean push is the same on both stairs, and yet one of them learns. What differs is the noise. But five
-# of the sixteen seeds still see nothing, and each batch is thrown away after one step. G − V still holds all
-# the luck that comes after an action.
+# Two things differ between the stairs: what is subtracted, and the division by the standard deviation. This
+# study cannot part them. And five of the sixteen seeds still end at −500, and each batch is thrown away
+# after one step. G − V still holds all the luck that comes after an action.
 #
 # ## What you have now
 #

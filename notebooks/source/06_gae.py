@@ -386,7 +386,8 @@ def moments(critic, gae_lambda):
 
 # %% [markdown]
 # Is that what `compute_gae` does on real episodes? Draw 5,000, weigh their steps by GAE with a critic
-# that says half of the truth, and compare the mean gradient with the exact one, in standard errors.
+# that says half of the truth, and compare their mean with the mean that `gae_moments` gives for this critic,
+# in standard errors. (The true gradient is another vector: the control compares with that one.)
 
 # %%
 episodes = exact.sample_trajectories(walk, policy, num_trajectories=5000, generator=generator)
@@ -413,7 +414,7 @@ def off(weights, target):
 gradient = exact.policy_gradient(walk, coin, gamma=1.0).flatten()
 claim(
     "gae.sampled",
-    "All numbers of the sampled gradient are within 5 standard errors of the exact ones for λ = 0.9.",
+    "All numbers of the sampled gradient are within 5 standard errors of the exact mean at λ = 0.9.",
     off(scored, moments(half, 0.9).gradient_mean) < 5,
     control=(
         "They are within 5 standard errors of the true gradient, too.",
@@ -706,7 +707,9 @@ print("λ       0.0    0.5    0.9    1.0")
 print("bias  ", "  ".join(f"{number:.3f}" for number in too_high.tolist()))
 
 # %% [markdown]
-# It rises first, and falls to 0 only near the end of the scale:
+# It rises first, and falls to 0 only near the end of the scale. At λ = 0 an action is judged by the next
+# state alone, and only in place 0 does it decide whether that is an end. With a larger λ later forecasts
+# count. Then every place has an action that leads nearer to an end, and all of them are pushed astray:
 
 # %%
 claim(
@@ -750,6 +753,9 @@ claim(
 # | λ = 1, γ = 1, whole episodes: the gradient has no bias | a larger λ: less bias of the gradient |
 # | V exact, γ = 1: no bias at any λ | a larger λ: more variance, most of all near 1 |
 # | V exact: the noise of each Â never falls as λ grows | |
+#
+# (All this holds for a critic that was not fitted to the episodes that it scores. Where it was, a part of the
+# gradient is missing at λ = 1, too: lesson 05.)
 #
 # ## Which λ, then?
 #
@@ -800,8 +806,8 @@ claim(
 
 # %% [markdown]
 # You need not meet it exactly, and too small is the better side to miss it on. PPO programs often take
-# 0.95; so does this package, by default. Here that costs a third more than the best. But real batches
-# are larger, and then the best λ is, too.
+# 0.95; so does this package, by default. Here that costs a third more than the best. On a real task
+# you do not know. A batch of 2,048 steps may hold two episodes or a hundred, and critics differ.
 #
 # ### Try it with your hands
 #
@@ -1041,7 +1047,9 @@ claim(
 )
 
 # %% [markdown]
-# How much of that is GAE, and how much the other collection? This study cannot say: both changed at once.
+# How much of that is GAE? This study cannot say, since more changed with it. The collection did. While no
+# episode gets there, the same data now make 64 steps of the optimiser, and made 33 before. And behind the
+# limit of 500 steps the first two stairs count 0, where GAE asks the critic: lesson 07 is on that.
 #
 # ## What you have now
 #

@@ -199,8 +199,8 @@ claim(
 )
 
 # %% [markdown]
-# The trace carries the −9 back through the episode, with a factor γλ = 0.9 · 0.8 = 0.72 per step. The
-# package keeps the ways to handle an end in a table, `ENDINGS`, the right one and the wrong ones:
+# The trace carries the −9 back through the episode. Let λ be 0.8 here; then the factor per step is
+# γλ = 0.9 · 0.8 = 0.72. The package keeps the ways to handle an end in a table, `ENDINGS`, the right one and the wrong ones:
 
 # %%
 settings = {"gamma": gamma, "gae_lambda": 0.8}
@@ -405,11 +405,13 @@ claim(
 #
 # ## Three questions that find them
 #
-# You are handed somebody's code and cannot read it. Shake its inputs, and look at the advantages.
+# You are handed somebody's code and cannot read it. Shake its inputs, and look at the advantages,
+# before anything normalises them.
 #
 # 1. Change everything *after a reset*. Does an advantage before it move? It must not.
 # 2. Change the value of the *state that a limit hid*. Does the advantage of that step move? It must.
-# 3. Change the value of the *state behind the last row*. Does the last advantage move? It must.
+# 3. Change the value of the *state behind the last row*. Does the last advantage move? It must, unless that
+#    row terminated.
 #
 # For this the critic may be wrong. Twenty-two rows of the keeper hold three whole episodes and a piece.
 # Row 5 is the first with `truncated`; row 21 is the last of the rollout.
@@ -725,8 +727,8 @@ claim(
 )
 
 # %% [markdown]
-# And copies that get the same seed begin all their episodes in the same states. (Where the world draws
-# chances, they meet the same chances, too.) You pay for N starts and get one.
+# And copies that get the same seed begin in the same state. (Where only the reset draws chances, as in
+# CartPole, their later episodes do, too.) You pay for N starts and get one.
 
 # %%
 own_seeds = make_envs("CartPole-v1", 4).reset(seed=0)
