@@ -207,6 +207,7 @@ def test_own_functions_solve_cartpole(store, seed):
     assert trained(own, seed=seed) >= 475
 
 
+@pytest.mark.full
 def test_with_one_missing_the_packages_function_solves_it_too(store):
     file_of("clip.clipped_surrogate_loss").unlink()
     assert trained(own_functions()) >= 475

@@ -285,6 +285,7 @@ from ipywidgets.widgets.widget import _instances
 print(sum(issubclass(type(each), ClipRegion) for each in gc.get_objects()), len(_instances))"""
 
 
+@pytest.mark.full
 def test_a_cell_run_fifty_times_leaves_one_widget(tmp_path):
     counted = run_in_kernel([shows_as("widget")] * 50 + [COUNT], tmp_path)
     assert counted.split() == ["1", "2"]  # one widget; open are it and its layout
@@ -316,6 +317,7 @@ print(round(100 * (resident() / before - 1), 2))
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux's /proc")
+@pytest.mark.full
 def test_a_thousand_updates_hardly_grow_the_kernel(tmp_path):
     grown = run_in_kernel([shows_as("widget"), UPDATES], tmp_path)
     assert float(grown) < 2, f"the kernel grew by {grown} %"
