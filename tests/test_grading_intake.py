@@ -397,7 +397,7 @@ def test_a_student_cannot_write_into_anothers_row(tmp_path):
         "s101.ipynb",
         "04_clip_s101.ipynb",
         "04-clip (s101) final.ipynb",
-        "section A/s101/work/04_clip.ipynb",
+        "section A/s101/mine/04_clip.ipynb",
         "Max Muster/04_clip.ipynb",
         "04_clip_muster_max.ipynb",
         "Max Muster - 04_clip.ipynb",
