@@ -10,7 +10,7 @@ from ppo_lessons.clip import clip_fractions, clipped_surrogate
 from ppo_lessons.grading.items.deal import Item
 from ppo_lessons.grading.items.draw import (
     function_answer,
-    numbers_answer,
+    numbers_item,
     run_solution,
     shown,
     table,
@@ -86,9 +86,7 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
         [["old probability", *old], ["new probability", *new], ["advantage", *advantages]],
     )
     text = f"""
-*Difficulty 2 of 5, importance 5 of 5, 15 minutes.*
-
-Nothing to program; a pocket calculator helps. A batch has five samples, and ε is **{epsilon}**.
+A batch has five samples, and ε is **{epsilon}**.
 
 {batch}
 
@@ -98,14 +96,14 @@ Nothing to program; a pocket calculator helps. A batch has five samples, and ε 
 - **d**: the sum of the advantages of those samples whose gradient the clip has taken away;
 - **e**: the slope of the *loss* (minus the mean of the clipped objective) by the
   log-probability of sample 5. The ratio is the exp of a difference: how fast does it change
-  with the log-probability?
-
-Numbers may be off by 0.0005."""
-    return Item(
-        exercise=exercise,
+  with the log-probability?"""
+    return numbers_item(
+        exercise,
         title="Five samples by hand",
+        difficulty=2,
+        importance=5,
         text=text,
-        answer=numbers_answer(numbers),
+        numbers=numbers,
         constants=constants,
     )
 

@@ -10,7 +10,7 @@ from ppo_lessons.critic import explained_variance, value_loss
 from ppo_lessons.grading.items.deal import Item
 from ppo_lessons.grading.items.draw import (
     function_answer,
-    numbers_answer,
+    numbers_item,
     run_solution,
     shown,
     table,
@@ -73,9 +73,7 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
     values, returns, p, pays = constants.values()
     games = table(["game", *"1234"], [["value", *values], ["return", *returns]])
     text = f"""
-*Difficulty 3 of 5, importance 4 of 5, 15 minutes.*
-
-Nothing to program; a pocket calculator helps. **Four games** from one start, with what the
+**Four games** from one start, with what the
 critic said before and what came:
 
 {games}
@@ -90,14 +88,14 @@ by ∂log π(a)/∂z · (pay − b), with a baseline b.
 
 - **d**: the value, the mean pay;
 - **e**: the b that makes the variance of the estimate smallest;
-- **f**: the variance of the estimate if b is the value.
-
-Numbers may be off by 0.0005."""
-    return Item(
-        exercise=exercise,
+- **f**: the variance of the estimate if b is the value."""
+    return numbers_item(
+        exercise,
         title="Games and arms by hand",
+        difficulty=3,
+        importance=4,
         text=text,
-        answer=numbers_answer(numbers),
+        numbers=numbers,
         constants=constants,
     )
 

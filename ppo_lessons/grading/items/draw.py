@@ -8,7 +8,9 @@ from typing import Any, TypeVar
 
 import torch
 
+from ppo_lessons.checks.exercises import Exercise
 from ppo_lessons.grading.ask import SHIFT, far_from_edges
+from ppo_lessons.grading.items.deal import Item
 from ppo_lessons.grading.items.questions import TOLERANCE
 from ppo_lessons.mdp import MDP
 
@@ -74,6 +76,40 @@ def apart(numbers: Mapping[str, float]) -> bool:
     """Whether no two answers are the same, so that a swap is seen."""
     values = sorted(numbers.values())
     return all(b - a > 4 * STEP for a, b in pairwise(values))
+
+
+def numbers_item(
+    exercise: Exercise,
+    *,
+    title: str,
+    difficulty: int,
+    importance: int,
+    text: str,
+    numbers: Mapping[str, float],
+    constants: Mapping[str, Any],
+) -> Item:
+    """Make a question whose answer is a row of numbers, each named by a letter.
+
+    Args:
+        exercise: how it is asked.
+        title: its heading.
+        difficulty: from 1 to 5.
+        importance: from 1 to 5.
+        text: what is given, and what each letter stands for.
+        numbers: the right ones.
+        constants: what was drawn, by name.
+    """
+    head = f"*Difficulty {difficulty} of 5, importance {importance} of 5, 15 minutes.*"
+    told = f"""
+{head}
+
+Nothing to program; a pocket calculator helps.
+
+{text.strip()}
+
+Numbers may be off by {TOLERANCE}."""
+    answer = numbers_answer(numbers)
+    return Item(exercise=exercise, title=title, text=told, answer=answer, constants=constants)
 
 
 def numbers_answer(numbers: Mapping[str, float]) -> str:

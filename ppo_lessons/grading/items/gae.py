@@ -9,7 +9,7 @@ from ppo_lessons.grading.items.deal import Item
 from ppo_lessons.grading.items.draw import (
     column,
     function_answer,
-    numbers_answer,
+    numbers_item,
     run_solution,
     shown,
     table,
@@ -99,23 +99,21 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
         ],
     )
     text = f"""
-*Difficulty 3 of 5, importance 5 of 5, 15 minutes.*
-
-Nothing to program; a pocket calculator helps. One environment, four steps. After row 3 the
+One environment, four steps. After row 3 the
 rollout stops while the game goes on; the critic gives the state that was reached **{after}**. γ
 is **{gamma}** and λ is **{gae_lambda}**.
 
 {rows}
 
 - **a** to **d**: the advantages of the rows 0 to 3;
-- **e**: the critic's target in row 0, the λ-return.
-
-Numbers may be off by 0.0005."""
-    return Item(
-        exercise=exercise,
+- **e**: the critic's target in row 0, the λ-return."""
+    return numbers_item(
+        exercise,
         title="Four rows by hand",
+        difficulty=3,
+        importance=5,
         text=text,
-        answer=numbers_answer(numbers),
+        numbers=numbers,
         constants=constants,
     )
 

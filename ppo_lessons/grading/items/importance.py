@@ -9,7 +9,7 @@ from ppo_lessons.checks.exercises import Exercise
 from ppo_lessons.grading.items.deal import Item
 from ppo_lessons.grading.items.draw import (
     function_answer,
-    numbers_answer,
+    numbers_item,
     run_solution,
     shown,
     table,
@@ -75,9 +75,7 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
         ],
     )
     text = f"""
-*Difficulty 3 of 5, importance 4 of 5, 15 minutes.*
-
-Nothing to program; a pocket calculator helps. A bandit has three arms, each with a fixed pay.
+A bandit has three arms, each with a fixed pay.
 The samples are the old policy's, and you want to know the new one.
 
 {arms}
@@ -86,14 +84,14 @@ The samples are the old policy's, and you want to know the new one.
 - **b**: the mean of ratio times pay over the old policy's samples;
 - **c**: the variance of ratio times pay over the old policy's samples, exactly;
 - **d**: which share of a large batch is left, by the effective sample size: 1 / E[ratio²];
-- **e**: KL(π_old ‖ π_new), in nats.
-
-Numbers may be off by 0.0005."""
-    return Item(
-        exercise=exercise,
+- **e**: KL(π_old ‖ π_new), in nats."""
+    return numbers_item(
+        exercise,
         title="Three arms, two policies",
+        difficulty=3,
+        importance=4,
         text=text,
-        answer=numbers_answer(numbers),
+        numbers=numbers,
         constants=constants,
     )
 

@@ -11,7 +11,7 @@ from ppo_lessons.grading.items.deal import Item
 from ppo_lessons.grading.items.draw import (
     column,
     function_answer,
-    numbers_answer,
+    numbers_item,
     run_solution,
     shown,
     table,
@@ -86,9 +86,7 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
     stop_a, go_a, stop_b, go_b, p, gamma = constants.values()
     pays = table(["room", "stop", "go"], [["A", stop_a, go_a], ["B", stop_b, go_b]])
     text = f"""
-*Difficulty 3 of 5, importance 5 of 5, 15 minutes.*
-
-Nothing to program. A game begins in room A. To *stop* ends it; to *go* leads to room B. There
+A game begins in room A. To *stop* ends it; to *go* leads to room B. There
 it ends whatever is done. This is what each choice pays:
 
 {pays}
@@ -102,14 +100,14 @@ Both rooms look alike, so the policy has one parameter: a logit z, which gives t
 - **c**: the advantage of going on, at A;
 - **d**: the slope of the discounted J by z (dp/dz = p·(1 − p));
 - **e**: the usual update, the mean of Σ ∂log π(a_t)/∂z · G_t with G_t the discounted
-  reward-to-go; it forgets the γᵗ in front of the second step.
-
-Numbers may be off by 0.0005."""
-    return Item(
-        exercise=exercise,
+  reward-to-go; it forgets the γᵗ in front of the second step."""
+    return numbers_item(
+        exercise,
         title="Two rooms that look alike",
+        difficulty=3,
+        importance=5,
         text=text,
-        answer=numbers_answer(numbers),
+        numbers=numbers,
         constants=constants,
     )
 

@@ -9,7 +9,7 @@ from ppo_lessons.grading.items.deal import Item
 from ppo_lessons.grading.items.draw import (
     column,
     function_answer,
-    numbers_answer,
+    numbers_item,
     run_solution,
     shown,
     table,
@@ -93,9 +93,7 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
         ],
     )
     text = f"""
-*Difficulty 3 of 5, importance 5 of 5, 15 minutes.*
-
-Nothing to program; a pocket calculator helps. One environment, five steps, autoreset: behind an
+One environment, five steps, autoreset: behind an
 end the next row belongs to a new episode. The critic gives the last observation of the
 truncated episode **{final}**, and the state that row 4 reached **{after}**. γ is **{gamma}**
 and λ is **{gae_lambda}**.
@@ -106,14 +104,14 @@ and λ is **{gae_lambda}**.
 - **b**: the advantage of row 2;
 - **c**: the advantage of row 3;
 - **d**: the advantage of row 4;
-- **e**: the return of row 0 as lesson 07 computes it, with a guess for the rest and no λ.
-
-Numbers may be off by 0.0005."""
-    return Item(
-        exercise=exercise,
+- **e**: the return of row 0 as lesson 07 computes it, with a guess for the rest and no λ."""
+    return numbers_item(
+        exercise,
         title="Two kinds of end by hand",
+        difficulty=3,
+        importance=5,
         text=text,
-        answer=numbers_answer(numbers),
+        numbers=numbers,
         constants=constants,
     )
 

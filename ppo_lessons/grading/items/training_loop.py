@@ -9,7 +9,7 @@ from ppo_lessons.checks.exercises import Exercise
 from ppo_lessons.grading.items.deal import Item
 from ppo_lessons.grading.items.draw import (
     function_answer,
-    numbers_answer,
+    numbers_item,
     run_solution,
     shown,
     two_digits,
@@ -77,9 +77,7 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
     constants, numbers = until_tidy(draw)
     envs, steps, epochs, minibatches, total, step, update, few, many, pair = constants.values()
     text = f"""
-*Difficulty 3 of 5, importance 4 of 5, 15 minutes.*
-
-Nothing to program; a pocket calculator helps. A run has **{envs}** environments, **{steps}**
+A run has **{envs}** environments, **{steps}**
 steps of each per rollout, **{epochs}** epochs, **{minibatches}** minibatches and a budget of
 **{total:,}** environment steps. An incomplete last iteration is left out.
 
@@ -92,14 +90,14 @@ steps of each per rollout, **{epochs}** epochs, **{minibatches}** minibatches an
 - **e**: with K = {pair[0]} epochs the task is solved after {few:,} environment steps, with K =
   {pair[1]} after {many:,}, all else as above. At which price of an environment step, in ms, are
   the two equally fast? (A step of the optimiser costs {update:g} ms. Count the iterations as
-  the quotient of two numbers of samples, whole or not.)
-
-Numbers may be off by 0.0005."""
-    return Item(
-        exercise=exercise,
+  the quotient of two numbers of samples, whole or not.)"""
+    return numbers_item(
+        exercise,
         title="The numbers of your run",
+        difficulty=3,
+        importance=4,
         text=text,
-        answer=numbers_answer(numbers),
+        numbers=numbers,
         constants=constants,
     )
 

@@ -10,7 +10,7 @@ from ppo_lessons.checks.exercises import Exercise
 from ppo_lessons.grading.items.deal import Item
 from ppo_lessons.grading.items.draw import (
     function_answer,
-    numbers_answer,
+    numbers_item,
     run_solution,
     shown,
     table,
@@ -76,9 +76,7 @@ def own_numbers(exercise: Exercise, random: Random) -> Item:
         [["old policy", *old], ["new policy", *new]],
     )
     text = f"""
-*Difficulty 3 of 5, importance 4 of 5, 15 minutes.*
-
-Nothing to program; a pocket calculator helps. A game begins in room A. To *stop* ends it; to
+A game begins in room A. To *stop* ends it; to
 *go* leads to room B. There it ends whatever is done. Each room has a logit of its own.
 
 {rooms}
@@ -94,14 +92,14 @@ mean pay rises by pay·F for each unit of the logit, where F = p·(1 − p) is t
 the old policy. Replace the KL by the parabola ½·F·x², where x is the step of the logit.
 
 - **e**: the step x that is best inside a fence of **{fence}** nats;
-- **f**: the price β at which the best step of pay·F·x − β·½·F·x² is the same.
-
-Numbers may be off by 0.0005."""
-    return Item(
-        exercise=exercise,
+- **f**: the price β at which the best step of pay·F·x − β·½·F·x² is the same."""
+    return numbers_item(
+        exercise,
         title="A fence around two rooms",
+        difficulty=3,
+        importance=4,
         text=text,
-        answer=numbers_answer(numbers),
+        numbers=numbers,
         constants=constants,
     )
 
