@@ -2,16 +2,20 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from math import sqrt
+from math import e, log, pi, sqrt
 from typing import Any, Protocol, cast, runtime_checkable
 
 import torch
+from gymnasium import Space
+from gymnasium.spaces import Box, Discrete
 from jaxtyping import Float, Int, Shaped
 from torch import Generator, Tensor, nn
 from torch.nn.utils import skip_init
 
+from ppo_lessons.shapes import check_same_shape
+
 HIDDEN_GAIN = sqrt(2)
-POLICY_GAIN = 0.01  # logits near 0: the first policy is nearly uniform
+POLICY_GAIN = 0.01  # logits or means near 0: the first policy hardly depends on the state
 CRITIC_GAIN = 1.0
 
 
@@ -90,14 +94,12 @@ class CategoricalPolicy(nn.Module):
         super().__init__()
         self.body = body
 
-    def all_log_probs(
-        self, observations: Shaped[Tensor, "*batch features"]
-    ) -> Float[Tensor, "*batch A"]:
+    def all_log_probs(self, observations: Shaped[Tensor, "..."]) -> Float[Tensor, "*batch A"]:
         """Log π(a | s) of every action (nats)."""
         return self.body(observations).log_softmax(dim=-1)
 
     def sample(
-        self, observations: Shaped[Tensor, "*batch features"], generator: Generator
+        self, observations: Shaped[Tensor, "..."], generator: Generator
     ) -> tuple[Int[Tensor, "*batch"], Float[Tensor, "*batch"]]:
         """Draw an action in each state.
 
@@ -116,7 +118,7 @@ class CategoricalPolicy(nn.Module):
 
     def evaluate(
         self,
-        observations: Shaped[Tensor, "*batch features"],
+        observations: Shaped[Tensor, "..."],
         actions: Int[Tensor, "*batch"],
     ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
         """Give log π(a | s) of the actions, and the policy's entropy in each state (nats)."""
@@ -126,9 +128,117 @@ class CategoricalPolicy(nn.Module):
         entropies = -(probabilities * log_probs.masked_fill(probabilities == 0, 0)).sum(dim=-1)
         return pick(log_probs, actions), entropies
 
-    def greedy(self, observations: Shaped[Tensor, "*batch features"]) -> Int[Tensor, "*batch"]:
+    def greedy(self, observations: Shaped[Tensor, "..."]) -> Int[Tensor, "*batch"]:
         """The most likely action in each state."""
         return self.all_log_probs(observations).argmax(dim=-1)
+
+
+def gaussian_log_probs(
+    actions: Float[Tensor, "*batch A"],
+    means: Float[Tensor, "*batch A"],
+    log_stds: Float[Tensor, " A"],
+) -> Float[Tensor, "*batch"]:
+    """Give the log-density of actions whose A coordinates are drawn independently.
+
+        log π(a | s) = Σ_j [ −½·((a_j − μ_j) / σ_j)² − log σ_j − ½·log 2π ]
+
+    A density may exceed 1, so this number may be positive.
+
+    Args:
+        actions: a, as they were drawn (unit of the action).
+        means: μ(s) (unit of the action).
+        log_stds: log σ, the same in all states.
+
+    Returns:
+        One number for each action, summed over its coordinates (nats).
+
+    Raises:
+        ValueError: if actions and means differ in shape, or log_stds has not A entries.
+    """
+    check_same_shape(means=means, actions=actions)
+    check_log_stds(log_stds, means)
+    distances = (actions - means) * (-log_stds).exp()
+    per_coordinate = -0.5 * distances.square() - log_stds - 0.5 * log(2 * pi)
+    return per_coordinate.sum(dim=-1)
+
+
+def gaussian_entropies(log_stds: Float[Tensor, " A"]) -> Float[Tensor, ""]:
+    """Give the entropy of a Gaussian with independent coordinates.
+
+        H = Σ_j [ log σ_j + ½·log 2πe ]
+
+    The means do not enter. Below σ = 1/√(2πe) = 0.242 a coordinate's entropy is negative.
+
+    Args:
+        log_stds: log σ of each coordinate.
+
+    Returns:
+        The entropy (nats).
+    """
+    return (log_stds + 0.5 * log(2 * pi * e)).sum()
+
+
+def check_log_stds(log_stds: Tensor, means: Tensor) -> None:
+    """Require one log σ for each coordinate of an action.
+
+    Raises:
+        ValueError: otherwise.
+    """
+    if log_stds.shape != means.shape[-1:]:
+        raise ValueError(
+            f"log_stds has shape {tuple(log_stds.shape)}; expected {tuple(means.shape[-1:])}, one "
+            f"for each coordinate of means of shape {tuple(means.shape)}. Give one number per "
+            "coordinate of an action."
+        )
+
+
+class GaussianPolicy(nn.Module):
+    """A policy over A real numbers: independent Gaussians around the means that a network gives.
+
+    The standard deviations σ are the same in all states; their logarithms are parameters.
+
+    Args:
+        body: observations [..., *observation] → means [..., A].
+        num_coordinates: A.
+        log_std: log σ at the start, in each coordinate.
+    """
+
+    def __init__(self, body: nn.Module, num_coordinates: int, *, log_std: int | float = 0.0):
+        super().__init__()
+        self.body = body
+        self.log_stds = nn.Parameter(torch.full((num_coordinates,), float(log_std)))
+
+    def means(self, observations: Shaped[Tensor, "..."]) -> Float[Tensor, "*batch A"]:
+        """μ(s), the most likely action in each state."""
+        return self.body(observations)
+
+    def sample(
+        self, observations: Shaped[Tensor, "..."], generator: Generator
+    ) -> tuple[Float[Tensor, "*batch A"], Float[Tensor, "*batch"]]:
+        """Draw an action in each state: a = μ + σ·z with z standard normal.
+
+        Args:
+            observations: s.
+            generator: the only source of randomness.
+
+        Returns:
+            The actions, and log π(a | s) of each (nats).
+        """
+        means = self.means(observations)
+        noise = torch.empty_like(means).normal_(generator=generator)
+        actions = means + self.log_stds.exp() * noise
+        return actions, gaussian_log_probs(actions, means, self.log_stds)
+
+    def evaluate(
+        self, observations: Shaped[Tensor, "..."], actions: Float[Tensor, "*batch A"]
+    ) -> tuple[Float[Tensor, "*batch"], Float[Tensor, "*batch"]]:
+        """Give log π(a | s) of the actions, and the policy's entropy in each state (nats)."""
+        log_probs = gaussian_log_probs(actions, self.means(observations), self.log_stds)
+        return log_probs, gaussian_entropies(self.log_stds).expand_as(log_probs)
+
+    def greedy(self, observations: Shaped[Tensor, "..."]) -> Float[Tensor, "*batch A"]:
+        """The most likely action in each state: the mean."""
+        return self.means(observations)
 
 
 class Critic(nn.Module):
@@ -142,7 +252,7 @@ class Critic(nn.Module):
         super().__init__()
         self.body = body
 
-    def forward(self, observations: Shaped[Tensor, "*batch features"]) -> Float[Tensor, "*batch"]:
+    def forward(self, observations: Shaped[Tensor, "..."]) -> Float[Tensor, "*batch"]:
         """V(s) (discounted reward), with the last axis taken away: [..., 1] would broadcast."""
         return self.body(observations).squeeze(-1)
 
@@ -166,9 +276,35 @@ def pick(
     return log_probs.gather(-1, actions.unsqueeze(-1)).squeeze(-1)
 
 
+def num_outputs(action_space: int | Space[Any]) -> int:
+    """How many numbers a policy's network gives: a logit per action, or a mean per coordinate.
+
+    Raises:
+        ValueError: if there is no policy for the action space.
+    """
+    if isinstance(action_space, int):
+        return action_space
+    if isinstance(action_space, Discrete) and action_space.start == 0:
+        return int(action_space.n)
+    if isinstance(action_space, Box) and len(action_space.shape) == 1:
+        return action_space.shape[0]
+    raise ValueError(
+        f"the action space is {action_space}; expected Discrete actions counted from 0, or real "
+        "numbers in a Box with one axis. Wrap the environment so that its actions are of such a "
+        "kind, or pass a function of your own as Parts(networks=...)."
+    )
+
+
+def policy_for(action_space: int | Space[Any], body: nn.Module) -> nn.Module:
+    """Put the distribution that an action space needs on a network's outputs."""
+    if isinstance(action_space, Box):
+        return GaussianPolicy(body, num_outputs(action_space))
+    return CategoricalPolicy(body)
+
+
 def make_networks(
     observation_shape: Sequence[int],
-    num_actions: int,
+    action_space: int | Space[Any],
     *,
     hidden_sizes: Sequence[int],
     generator: Generator,
@@ -177,7 +313,8 @@ def make_networks(
 
     Args:
         observation_shape: shape of one observation; one axis.
-        num_actions: A, at least 2 for there to be a choice.
+        action_space: `Discrete`, or the number of its actions, for a `CategoricalPolicy`; a `Box`
+            with one axis for a `GaussianPolicy`.
         hidden_sizes: widths of the hidden layers of each.
         generator: the only source of randomness.
 
@@ -185,15 +322,83 @@ def make_networks(
         Both networks, on the CPU.
 
     Raises:
-        ValueError: if an observation has more than one axis.
+        ValueError: if an observation has more than one axis, or the action space is of another
+            kind.
     """
     if len(observation_shape) != 1:
         raise ValueError(
             f"one observation has shape {tuple(observation_shape)}; expected one axis. Wrap the "
             "environment with gymnasium.wrappers.FlattenObservation, or pass a function of your "
-            "own as Parts(networks=...)."
+            "own as Parts(networks=...); for boards and pictures there is networks.pixel_networks."
         )
-    inputs = observation_shape[0]
-    policy = mlp(inputs, hidden_sizes, num_actions, output_gain=POLICY_GAIN, generator=generator)
+    inputs, outputs = observation_shape[0], num_outputs(action_space)
+    policy = mlp(inputs, hidden_sizes, outputs, output_gain=POLICY_GAIN, generator=generator)
     critic = mlp(inputs, hidden_sizes, 1, output_gain=CRITIC_GAIN, generator=generator)
-    return Networks(CategoricalPolicy(policy), Critic(critic))
+    return Networks(policy_for(action_space, policy), Critic(critic))
+
+
+NUM_FILTERS, FILTER = 16, 3  # filters of 3 × 3 cells
+
+
+class Board(nn.Module):
+    """Look at small boards through 16 filters of 3 × 3 cells: [..., H, W, C] → [..., features].
+
+    Args:
+        board_shape: (H, W, C), rows, columns, channels; at least 3 rows and columns.
+        generator: the only source of randomness.
+    """
+
+    def __init__(self, board_shape: Sequence[int], *, generator: Generator):
+        super().__init__()
+        height, width, channels = board_shape
+        self.filters = cast(
+            nn.Conv2d, skip_init(nn.Conv2d, channels, NUM_FILTERS, FILTER, dtype=torch.float32)
+        )
+        nn.init.orthogonal_(self.filters.weight, HIDDEN_GAIN, generator=generator)
+        nn.init.zeros_(cast(Tensor, self.filters.bias))
+        self.num_features = NUM_FILTERS * (height - FILTER + 1) * (width - FILTER + 1)
+
+    def forward(
+        self, boards: Shaped[Tensor, "*batch H W C"]
+    ) -> Float[Tensor, "*batch num_features"]:
+        """Filter, and cut what is negative."""
+        rows = boards.reshape(-1, *boards.shape[-3:]).to(self.filters.weight.dtype)
+        seen = self.filters(rows.movedim(-1, -3)).relu()
+        return seen.reshape(*boards.shape[:-3], self.num_features)
+
+
+def pixel_networks(
+    observation_shape: Sequence[int],
+    action_space: int | Space[Any],
+    *,
+    hidden_sizes: Sequence[int],
+    generator: Generator,
+) -> Networks:
+    """Make a policy and a critic that look at boards; they share nothing.
+
+    Args:
+        observation_shape: (H, W, C) of one board, bool or real: rows, columns, channels.
+        action_space: as for `make_networks`.
+        hidden_sizes: widths of the layers between the filters and the outputs.
+        generator: the only source of randomness.
+
+    Returns:
+        Both networks, on the CPU.
+
+    Raises:
+        ValueError: if an observation is no board, or the action space is of another kind.
+    """
+    if len(observation_shape) != 3 or min(observation_shape[:2]) < FILTER:
+        raise ValueError(
+            f"one observation has shape {tuple(observation_shape)}; expected (rows, columns, "
+            f"channels) with at least {FILTER} rows and columns. Choose make_networks for "
+            "observations with one axis."
+        )
+
+    def body(outputs: int, gain: float) -> nn.Sequential:
+        board = Board(observation_shape, generator=generator)
+        head = mlp(board.num_features, hidden_sizes, outputs, output_gain=gain, generator=generator)
+        return nn.Sequential(board, head)
+
+    policy = body(num_outputs(action_space), POLICY_GAIN)
+    return Networks(policy_for(action_space, policy), Critic(body(1, CRITIC_GAIN)))

@@ -330,18 +330,14 @@ def test_unsupported_spaces_are_refused():
         message = refusal(vector, lambda space=space: Spaces(space, two))
         assert message.startswith(f"the observation space is {space}; expected a Box.")
         assert message.endswith("for instance with gymnasium.wrappers.FlattenObservation.")
-    for space in (box, MultiDiscrete([2, 2]), Discrete(2, start=1)):
+    table, whole = Box(-1, 1, (2, 3), np.float32), Box(0, 5, (2,), np.int64)
+    for space in (table, whole, MultiDiscrete([2, 2]), Dict({"a": two}), Discrete(2, start=1)):
         message = refusal(vector, lambda space=space: Spaces(box, space))
         assert message == (
-            f"the action space is {space}; expected Discrete actions counted from 0. Choose an "
-            "environment like CartPole-v1, or wrap this one so that its actions are a short list."
+            f"the action space is {space}; expected Discrete actions counted from 0, or real "
+            "numbers in a Box with one axis. Choose an environment like CartPole-v1 or "
+            "Pendulum-v1, or wrap this one so that its actions are a short list or a vector."
         )
-
-
-@pytest.mark.parametrize("name", CONTINUOUS)
-def test_continuous_actions_are_refused(name):
-    with pytest.raises(ValueError, match="expected Discrete actions"):
-        make_envs(name, 1)
 
 
 @pytest.mark.messages

@@ -124,7 +124,7 @@ def test_an_observation_with_two_axes_is_refused():
     assert str(raised.value) == (
         "one observation has shape (84, 84); expected one axis. Wrap the environment with "
         "gymnasium.wrappers.FlattenObservation, or pass a function of your own as "
-        "Parts(networks=...)."
+        "Parts(networks=...); for boards and pictures there is networks.pixel_networks."
     )
 
 

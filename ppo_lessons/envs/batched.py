@@ -16,7 +16,8 @@ from gymnasium import Space
 from jaxtyping import Bool, Float, Shaped
 from torch import Generator, Tensor
 
-from ppo_lessons.envs.protocol import EnvStep
+from ppo_lessons.envs.actions import box_limits, check_action_values, check_actions, cut
+from ppo_lessons.envs.protocol import EnvStep, check_numbers
 
 State = dict[str, Tensor]  # each entry has N rows
 
@@ -53,6 +54,12 @@ class Task(Protocol):
 class BatchedEnvs:
     """N copies of a task that step together and start anew within the same step.
 
+    Real actions that lie outside the task's box are cut to it.
+
+    Attributes:
+        checks_values: whether each step looks at the numbers that go in and come out: on the CPU
+            only, since an accelerator would have to be waited for.
+
     Args:
         task: the rules.
         num_envs: N, at least 1.
@@ -60,7 +67,7 @@ class BatchedEnvs:
         dtype: of states and of observations that are real numbers.
 
     Raises:
-        ValueError: if N is below 1, or the device is not there.
+        ValueError: if N is below 1, or the device is not there or does not know the dtype.
     """
 
     def __init__(
@@ -76,9 +83,11 @@ class BatchedEnvs:
         self.task = task
         self.num_envs = num_envs
         self.device = checked_device(device)
-        self.dtype = dtype
+        self.dtype = checked_dtype(dtype, self.device)
+        self.checks_values = self.device.type == "cpu"
         self.single_observation_space = task.observation_space
         self.single_action_space = task.action_space
+        self._limits = box_limits(task.action_space, self.device)
         self._generator = Generator(self.device)
         self._state: State = {}
         self._elapsed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
@@ -95,20 +104,26 @@ class BatchedEnvs:
         """Take one action in each copy.
 
         Raises:
-            ValueError: before the first reset.
+            ValueError: before the first reset; if the actions do not fit the action space; on the
+                CPU, if an action, a reward or an observation is not finite.
         """
         if not self._state:
             raise ValueError("there is no state yet; expected reset(seed) before the first step.")
+        check_actions(actions, self.single_action_space, self.num_envs)
+        if self.checks_values:
+            check_action_values(actions, self.single_action_space)
         state, rewards, terminated = self.task.advance(
-            self._state, actions, generator=self._generator
+            self._state, cut(actions, self._limits), generator=self._generator
         )
         elapsed = self._elapsed + 1
         truncated = elapsed >= self.task.time_limit
         reached = self.task.observe(state)
+        if self.checks_values:
+            check_numbers(type(self.task).__name__, rewards=rewards, observations=reached)
         ended = terminated | truncated
         observations = reached
         # An accelerator would have to be waited for before it could be asked.
-        if self.device.type != "cpu" or ended.any():
+        if not self.checks_values or ended.any():
             state = where(ended, self._fresh(), state)
             elapsed = elapsed.masked_fill(ended, 0)
             observations = self.task.observe(state)
@@ -178,3 +193,17 @@ def checked_device(device: str | torch.device) -> torch.device:
             "torch finds. Choose 'cpu', or 'cuda' where torch.cuda.is_available()."
         ) from None
     return found
+
+
+def checked_dtype(dtype: torch.dtype, device: torch.device) -> torch.dtype:
+    """Give a dtype that the device has.
+
+    Raises:
+        ValueError: for float64 on Apple's GPUs.
+    """
+    if device.type == "mps" and dtype == torch.float64:
+        raise ValueError(
+            "dtype is torch.float64 on device 'mps', which has no such numbers; expected "
+            "torch.float32. Leave dtype away, or choose device='cpu'."
+        )
+    return dtype

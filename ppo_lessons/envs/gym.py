@@ -14,13 +14,14 @@ from gymnasium.envs.classic_control import (
     MountainCarEnv,
     PendulumEnv,
 )
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Box
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker, TimeLimit
 from jaxtyping import Float, Shaped
 from torch import Tensor
 
-from ppo_lessons.envs.protocol import EnvStep
+from ppo_lessons.envs.actions import check_action_space, check_action_values, check_actions
+from ppo_lessons.envs.protocol import EnvStep, check_numbers
 
 # The state of these is one small array, a step counter and a generator.
 RESTORABLE = (CartPoleEnv, AcrobotEnv, MountainCarEnv, Continuous_MountainCarEnv, PendulumEnv)
@@ -83,7 +84,8 @@ class GymEnvs:
     - DISABLED: the last observation; the environment waits, and this class resets it.
 
     Args:
-        envs: the vector environment; observations must be a `Box`, actions `Discrete`.
+        envs: the vector environment; observations must be a `Box`, actions `Discrete` or real
+            numbers in a `Box`. Those that lie outside their box are cut to it before they are sent.
 
     Raises:
         ValueError: if a space is not supported.
@@ -96,6 +98,7 @@ class GymEnvs:
         self.single_observation_space = envs.single_observation_space
         self.single_action_space = envs.single_action_space
         self.device = torch.device("cpu")
+        self.name = envs.spec.id if envs.spec else type(envs).__name__
         self.autoreset_mode = AutoresetMode(envs.metadata["autoreset_mode"])
         # Under NEXT_STEP: where the next call to step will reset instead of stepping.
         self._resets_next = np.zeros(self.num_envs, dtype=bool)
@@ -112,19 +115,21 @@ class GymEnvs:
             observations, _ = self.envs.reset(seed=seeds)
         else:
             observations, _ = self.envs.reset(seed=seed)
-        return as_observations(observations)
+        started = as_observations(observations)
+        check_numbers(self.name, observations=started)
+        return started
 
     def step(self, actions: Shaped[Tensor, " N *action"]) -> EnvStep:
         """Take one action in each environment.
 
         Raises:
-            ValueError: if a reward is not finite.
+            ValueError: if the actions do not fit the action space, or a reward or an observation
+                is not finite.
         """
-        observations, rewards, terminated, truncated, infos = self.envs.step(actions.numpy())
+        observations, rewards, terminated, truncated, infos = self.envs.step(self._sent(actions))
         ended = terminated | truncated
         reached = as_observations(observations)
         valid = ~self._resets_next
-        check_rewards(rewards, self.envs)
         if self.autoreset_mode is AutoresetMode.NEXT_STEP:
             self._resets_next = ended.copy()
         next_observations = reached
@@ -135,10 +140,14 @@ class GymEnvs:
         if ended.any() and self.autoreset_mode is AutoresetMode.DISABLED:
             observations, _ = self.envs.reset(options={"reset_mask": ended.copy()})
             reached = as_observations(observations)
+        earned = torch.tensor(rewards, dtype=torch.float32)
+        check_numbers(self.name, rewards=earned, observations=next_observations)
+        if reached is not next_observations:
+            check_numbers(self.name, observations=reached)
         return EnvStep(
             observations=reached,
             next_observations=next_observations,
-            rewards=torch.tensor(rewards, dtype=torch.float32),
+            rewards=earned,
             terminated=torch.tensor(terminated, dtype=torch.bool),
             truncated=torch.tensor(truncated, dtype=torch.bool),
             valid=torch.tensor(valid),
@@ -167,6 +176,15 @@ class GymEnvs:
         for env, one in zip(self._members(), state["envs"], strict=True):
             load_env(env, one)
 
+    def _sent(self, actions: Shaped[Tensor, " N *action"]) -> np.ndarray:
+        """What gymnasium is given: real actions are cut to the box, in the box's own dtype."""
+        space = self.single_action_space
+        check_actions(actions, space, self.num_envs)
+        check_action_values(actions, space)
+        if not isinstance(space, Box):
+            return actions.numpy()
+        return np.clip(actions.numpy().astype(space.dtype), space.low, space.high)
+
     def _members(self) -> list[gymnasium.Env[Any, Any]]:
         return list(self.envs.envs) if isinstance(self.envs, SyncVectorEnv) else []
 
@@ -181,7 +199,7 @@ class GymEnvs:
 
 
 def check_spaces(envs: VectorEnv[Any, Any, Any]) -> None:
-    """Require observations in a `Box` and `Discrete` actions.
+    """Require observations in a `Box`, and actions that are counted or real numbers.
 
     Raises:
         ValueError: otherwise, with the space that was found.
@@ -192,26 +210,7 @@ def check_spaces(envs: VectorEnv[Any, Any, Any]) -> None:
             f"the observation space is {observations}; expected a Box. Wrap the environment, "
             "for instance with gymnasium.wrappers.FlattenObservation."
         )
-    if not isinstance(actions, Discrete) or actions.start != 0:
-        raise ValueError(
-            f"the action space is {actions}; expected Discrete actions counted from 0. Choose an "
-            "environment like CartPole-v1, or wrap this one so that its actions are a short list."
-        )
-
-
-def check_rewards(rewards: np.ndarray, envs: VectorEnv[Any, Any, Any]) -> None:
-    """Require finite rewards.
-
-    Raises:
-        ValueError: with the first environment whose reward is NaN or infinite.
-    """
-    if not np.isfinite(rewards).all():
-        index = int(np.flatnonzero(~np.isfinite(rewards))[0])
-        name = envs.spec.id if envs.spec else type(envs).__name__
-        raise ValueError(
-            f"environment {index} of {name} gave the reward {rewards[index]}; expected a finite "
-            "number. Look at the environment's reward function for that step."
-        )
+    check_action_space(actions)
 
 
 def as_observations(observations: Any) -> Float[Tensor, "..."]:

@@ -1,5 +1,6 @@
 """What the loop needs of an environment: N copies that step together and reset themselves."""
 
+import math
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
@@ -18,6 +19,7 @@ class EnvStep(NamedTuple):
         terminated: a final state was reached.
         truncated: the episode was cut by a limit outside the task.
         valid: false where this was no real step.
+        unscaled_rewards: what the task itself paid, where `rewards` are scaled; else None.
     """
 
     observations: Shaped[Tensor, " N *observation"]
@@ -26,6 +28,12 @@ class EnvStep(NamedTuple):
     terminated: Bool[Tensor, " N"]
     truncated: Bool[Tensor, " N"]
     valid: Bool[Tensor, " N"]
+    unscaled_rewards: Float[Tensor, " N"] | None = None
+
+    @property
+    def paid(self) -> Float[Tensor, " N"]:
+        """What the task itself paid (reward): what an episode's return adds up."""
+        return self.rewards if self.unscaled_rewards is None else self.unscaled_rewards
 
 
 @runtime_checkable
@@ -59,3 +67,26 @@ class Envs(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where `state_dict` was taken."""
         ...
+
+
+def check_numbers(step_of: str, *, rewards: Tensor | None = None, observations: Tensor) -> None:
+    """Require finite rewards and observations, on the CPU.
+
+    Args:
+        step_of: the name of the environments.
+        rewards: of one step, or None after a reset.
+        observations: of N environments.
+
+    Raises:
+        ValueError: with the first environment that gave NaN or an infinite number.
+    """
+    for tensor, gave in ((rewards, "the reward"), (observations, "an observation with")):
+        # A sum of finite numbers is finite: one look, and a closer one only if it is not.
+        if tensor is None or math.isfinite(tensor.sum().item()) or tensor.isfinite().all():
+            continue
+        place = tuple((~tensor.isfinite()).nonzero()[0].tolist())
+        kind = "reward function" if tensor is rewards else "observation"
+        raise ValueError(
+            f"environment {place[0]} of {step_of} gave {gave} {tensor[place].item()}; expected "
+            f"finite numbers. Look at the environment's {kind} for that step."
+        )

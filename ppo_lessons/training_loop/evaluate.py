@@ -40,7 +40,7 @@ def evaluate(
     playing = torch.ones(envs.num_envs, dtype=torch.bool, device=envs.device)
     for _ in range(max_steps):
         step = envs.step(choose(policy, observations, greedy=greedy, generator=generator))
-        returns += step.rewards * playing
+        returns += step.paid * playing
         playing &= ~(step.terminated | step.truncated)
         observations = step.observations
         if not playing.any():

@@ -191,7 +191,7 @@ def start(config: PPOConfig, envs: Envs | None, parts: Parts) -> TrainState:
     # Weights are drawn on the CPU, so that a seed means the same network on every device.
     seeds = Generator().manual_seed(config.seed)
     networks = parts.call(
-        "networks", envs.single_observation_space.shape, int(envs.single_action_space.n),  # type: ignore[attr-defined]
+        "networks", envs.single_observation_space.shape, envs.single_action_space,
         hidden_sizes=config.hidden_sizes, generator=seeds,
     ).to(envs.device)  # fmt: skip
     optimizer = parts.call("optimizer", networks, learning_rate=config.learning_rate)
