@@ -92,6 +92,14 @@ def check_has_steps(**tensors: Tensor) -> None:
             )
 
 
+def at_hand(tensor: Tensor) -> bool:
+    """Say whether a value can be looked at for free: on an accelerator that waits for the device.
+
+    The loop does not wait before an iteration is over, so that a device never runs dry.
+    """
+    return tensor.device.type == "cpu"
+
+
 def check_finite(**tensors: Tensor) -> None:
     """Require finite numbers; on an accelerator the check is left out, since it would wait for it.
 
@@ -99,7 +107,7 @@ def check_finite(**tensors: Tensor) -> None:
         ValueError: if a value is NaN or infinite, with the first place where it stands.
     """
     for name, tensor in tensors.items():
-        if tensor.device.type == "cpu" and not torch.isfinite(tensor).all():
+        if at_hand(tensor) and not torch.isfinite(tensor).all():
             place = tuple(torch.nonzero(~torch.isfinite(tensor))[0].tolist())
             raise ValueError(
                 f"{name} holds {tensor[place].item()} at index {place}; expected finite numbers. "

@@ -30,7 +30,8 @@ class Rollout:
         truncated: we stopped watching after this step; the world would have gone on.
         log_probs_old: log π_old(a_t | s_t), written down while sampling (nats).
         valid: false for rows that are no real step (gymnasium's next-step autoreset makes them).
-        episode_returns: rewards of the running episode, summed up to and including this step.
+        episode_returns: rewards of the running episode, summed up to and including this step; in
+            the task's own unit where `rewards` are scaled.
         episode_lengths: its number of steps so far (steps).
     """
 
@@ -82,7 +83,7 @@ class Batch:
         values_old: the critic's V(s) when the rollout was scored (discounted reward).
         advantages: Â, not normalised (discounted reward).
         returns: Â + V, the critic's target (discounted reward).
-        valid: false for rows that must not be learned from.
+        valid: false for rows that must not be learned from; None if all rows are real steps.
     """
 
     observations: Shaped[Tensor, " B *observation"]
@@ -91,7 +92,7 @@ class Batch:
     values_old: Float[Tensor, " B *tokens"]
     advantages: Float[Tensor, " B *tokens"]
     returns: Float[Tensor, " B *tokens"]
-    valid: Bool[Tensor, " B *tokens"]
+    valid: Bool[Tensor, " B *tokens"] | None
 
     def __len__(self) -> int:
         """The number of rows, B."""
@@ -99,7 +100,8 @@ class Batch:
 
     def rows(self, indices: Int[Tensor, " M"]) -> "Batch":
         """Take some rows, as a batch of their own."""
-        return Batch(**{f.name: getattr(self, f.name)[indices] for f in fields(self)})
+        columns: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        return Batch(**{name: None if x is None else x[indices] for name, x in columns.items()})
 
 
 @dataclass(frozen=True)

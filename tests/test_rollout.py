@@ -16,6 +16,7 @@ from torch.testing import assert_close
 from toy_envs import MODES, SCRIPTS, Coordinate, FixedPolicy, by_parity, episode, scripted, vector
 
 from ppo_lessons.envs import Lighthouse, Probe, make_envs
+from ppo_lessons.envs.protocol import EnvStep
 from ppo_lessons.gae import compute_gae
 from ppo_lessons.mdp import MDP, state_values
 from ppo_lessons.networks import make_networks
@@ -304,6 +305,60 @@ def test_episode_returns_and_lengths_run_until_the_end():
     assert rollout.episode_returns[:, 0].tolist() == [1, 3, 6, 4, 9, 1]
     assert rollout.episode_lengths[:, 0].tolist() == [1, 2, 3, 1, 2, 1]
     assert rollout.episode_returns[:, 1].tolist() == [-1, 7, 15, 24, 34, -1]
+
+
+class Scaled:
+    """Shows the learner a tenth of each reward, and says what the task itself paid."""
+
+    def __init__(self, envs):
+        self.envs = envs
+
+    def __getattr__(self, name):
+        return getattr(self.envs, name)
+
+    def step(self, actions):
+        step = self.envs.step(actions)
+        return step._replace(rewards=step.rewards / 10, unscaled_rewards=step.rewards)
+
+
+def test_episode_returns_add_up_what_the_task_paid_however_rewards_are_scaled():
+    plain = collect_script(num_steps=6)
+    envs = Scaled(scripted(*SCRIPTS))
+    scaled, carry = collect_rollout(
+        envs, PARITY, start_carry(envs, seed=0), num_steps=6, generator=generator()
+    )
+    assert_close(scaled.rewards, plain.rewards / 10)
+    assert torch.equal(scaled.episode_returns, plain.episode_returns)
+    assert carry.episode_returns.tolist() == [1, 0]
+
+
+class Boards:
+    """Observations that are boards of true and false; actions are two real numbers."""
+
+    num_envs, device = 3, torch.device("cpu")
+
+    def reset(self, seed):
+        return torch.arange(12).view(3, 2, 2) % 5 == 0
+
+    def step(self, actions):
+        board, no = self.reset(0) ^ (actions[:, :1, None] > 0), torch.zeros(3, dtype=torch.bool)
+        return EnvStep(board, board, actions.sum(-1), no, no, ~no)
+
+
+def test_observations_keep_their_dtype_and_actions_their_shape():
+    class TwoNumbers:
+        def sample(self, boards, generator):
+            return boards.flatten(1)[:, :2].float() - 0.25, torch.zeros(len(boards))
+
+    policy, envs = TwoNumbers(), Boards()
+    rollout, _ = collect_rollout(
+        envs, policy, start_carry(envs, seed=0), num_steps=2, generator=generator()
+    )
+    assert rollout.observations.dtype == rollout.next_observations.dtype == torch.bool
+    assert rollout.observations.shape == (2, 3, 2, 2)
+    assert torch.equal(rollout.observations[0], envs.reset(0))
+    assert rollout.actions.shape == (2, 3, 2)
+    assert_close(rollout.rewards, rollout.actions.sum(-1))
 
 
 @pytest.mark.parametrize("mode", MODES)

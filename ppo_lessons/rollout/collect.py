@@ -27,12 +27,20 @@ def start_carry(envs: Envs, *, seed: int) -> Carry:
     )
 
 
-def empty_rollout(envs: Envs, actions: Shaped[Tensor, " N *action"], *, num_steps: int) -> Rollout:
+def empty_rollout(
+    observations: Shaped[Tensor, " N *observation"],
+    actions: Shaped[Tensor, " N *action"],
+    *,
+    num_steps: int,
+) -> Rollout:
     """Allocate a rollout once, so that collecting fills it instead of growing lists.
 
+    Observations and actions keep the dtype in which they come: a board of true and false takes one
+    byte a square.
+
     Args:
-        envs: the environments, for N, the observation's shape and the device.
-        actions: one action per environment, for shape and dtype.
+        observations: one per environment, for N, shape, dtype and device.
+        actions: one per environment, for shape and dtype.
         num_steps: T, at least 1 (steps).
 
     Returns:
@@ -43,15 +51,14 @@ def empty_rollout(envs: Envs, actions: Shaped[Tensor, " N *action"], *, num_step
     """
     if num_steps < 1:
         raise ValueError(f"num_steps is {num_steps}; expected at least 1. Choose num_steps=64.")
-    rows = (num_steps, envs.num_envs)
+    rows = (num_steps, len(observations))
 
     def allocate(*shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        return torch.empty(*rows, *shape, dtype=dtype, device=envs.device)
+        return torch.empty(*rows, *shape, dtype=dtype, device=observations.device)
 
-    observation_shape = envs.single_observation_space.shape or ()
     return Rollout(
-        observations=allocate(*observation_shape),
-        next_observations=allocate(*observation_shape),
+        observations=allocate(*observations.shape[1:], dtype=observations.dtype),
+        next_observations=allocate(*observations.shape[1:], dtype=observations.dtype),
         actions=allocate(*actions.shape[1:], dtype=actions.dtype),
         rewards=allocate(),
         terminated=allocate(dtype=torch.bool),
@@ -100,11 +107,11 @@ def collect_rollout(
     for t in range(num_steps):
         actions, log_probs = policy.sample(observations, generator)
         if rollout is None:
-            rollout = empty_rollout(envs, actions, num_steps=num_steps)
+            rollout = empty_rollout(observations, actions, num_steps=num_steps)
         step = envs.step(actions)
         if t == 0:
             check_step(step, envs)
-        returns = returns + step.rewards * step.valid
+        returns = returns + step.paid * step.valid
         lengths = lengths + step.valid
         rollout.write(
             t,

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from ppo_lessons.shapes import check_same_shape
+from ppo_lessons.shapes import at_hand, check_same_shape
 from ppo_lessons.types import Batch, Rollout
 
 
@@ -32,7 +32,10 @@ def score_values(
     next_values = values.roll(-1, dims=0)
     elsewhere = rollout.ended
     elsewhere[-1] = True
-    next_values[elsewhere] = critic(rollout.next_observations[elsewhere])
+    if at_hand(values):
+        next_values[elsewhere] = critic(rollout.next_observations[elsewhere])
+    else:  # which rows these are would have to be asked, so the critic sees all
+        next_values = torch.where(elsewhere, critic(rollout.next_observations), next_values)
     return values, next_values
 
 

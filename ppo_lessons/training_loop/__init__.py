@@ -22,7 +22,7 @@ from ppo_lessons.training_loop.parts import (
 )
 from ppo_lessons.training_loop.presets import PRESETS, Preset
 from ppo_lessons.training_loop.train import TrainState, iterate, score, train
-from ppo_lessons.training_loop.update import minibatch_loss, update
+from ppo_lessons.training_loop.update import minibatch_loss, squeeze, update
 
 __all__ = [
     "PRESETS",
@@ -41,6 +41,7 @@ __all__ = [
     "record_episode",
     "score",
     "shuffled_minibatches",
+    "squeeze",
     "train",
     "update",
     "use_all_epochs",

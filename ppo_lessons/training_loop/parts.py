@@ -28,7 +28,7 @@ def make_optimizer(networks: nn.Module, *, learning_rate: float) -> Optimizer:
     Returns:
         The optimiser.
     """
-    return Adam(networks.parameters(), lr=learning_rate, eps=1e-5)
+    return Adam(networks.parameters(), lr=learning_rate, eps=1e-5, fused=True)
 
 
 def shuffled_minibatches(

@@ -1,5 +1,6 @@
 """Squeeze: K epochs of small steps over one batch, and everything that is measured on the way."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -9,9 +10,9 @@ from torch.optim import Optimizer
 from ppo_lessons.clip import clip_fractions
 from ppo_lessons.gae import normalize_advantages
 from ppo_lessons.importance import approximate_kl, importance_ratios
-from ppo_lessons.shapes import check_same_shape, masked_mean
+from ppo_lessons.shapes import at_hand, check_same_shape, masked_mean
 from ppo_lessons.training_loop.config import PPOConfig
-from ppo_lessons.training_loop.parts import Parts
+from ppo_lessons.training_loop.parts import Parts, use_all_epochs
 from ppo_lessons.types import Batch, UpdateStats
 
 
@@ -24,9 +25,10 @@ def update(
     parts: Parts,
     generator: Generator,
 ) -> UpdateStats:
-    """Learn from one batch: K epochs, each over all rows in M minibatches.
+    """Learn from one batch: look at it, then `squeeze` it.
 
-    Advantages, returns and the old log-probabilities stay as they are; only the networks move.
+    On an accelerator the values are not looked at, since that would wait for it: rows that are no
+    steps stay in the batch, and the mask keeps them out of the losses.
 
     Args:
         networks: has `policy` and `critic`; changed in place.
@@ -46,8 +48,40 @@ def update(
     """
     batch = real_rows(batch)
     check_masks(batch, parts)
+    check_minibatch_size(len(batch), config.num_minibatches, parts)
+    return squeeze(networks, optimizer, batch, config, parts=parts, generator=generator)
+
+
+def squeeze(
+    networks: nn.Module,
+    optimizer: Optimizer,
+    batch: Batch,
+    config: PPOConfig,
+    *,
+    parts: Parts,
+    generator: Generator,
+) -> UpdateStats:
+    """Go K times over a batch, each time over all rows in M minibatches, one step on each.
+
+    Advantages, returns and the old log-probabilities stay as they are; only the networks move.
+    Nothing in here asks the device for a value, except `Parts.stop_epochs` where one is given.
+
+    Args:
+        networks: has `policy` and `critic`; changed in place.
+        optimizer: over their parameters; its state moves on.
+        batch: what was collected and scored, as `update` lets it through.
+        config: K, M, ε and the coefficients.
+        parts: the functions that fill the loop's slots.
+        generator: shuffles the rows.
+
+    Returns:
+        What was measured, by epoch and minibatch.
+
+    Raises:
+        ValueError: if there is no minibatch.
+        TypeError: if a part gives back something else than its slot expects.
+    """
     num_minibatches = min(config.num_minibatches, len(batch))
-    check_minibatch_size(len(batch), num_minibatches, parts)
     epochs: list[dict[str, Tensor]] = []
     for _ in range(config.num_epochs):
         steps = []
@@ -63,6 +97,8 @@ def update(
         if not steps:
             raise ValueError("Parts.minibatches gave none; expected the indices of each minibatch.")
         epochs.append({name: torch.stack([step[name] for step in steps]) for name in steps[0]})
+        if parts.stop_epochs is use_all_epochs:
+            continue
         if parts.stop_epochs(epochs[-1]["kl_k1"].mean().item()):
             break
     return UpdateStats(
@@ -112,10 +148,16 @@ def minibatch_loss(
 
 
 def measure(
-    log_probs: Tensor, log_probs_old: Tensor, advantages: Tensor, epsilon: float, mask: Tensor
+    log_probs: Tensor,
+    log_probs_old: Tensor,
+    advantages: Tensor,
+    epsilon: float,
+    mask: Tensor | None,
 ) -> dict[str, Tensor]:
     """How far the policy has moved on these samples, and what the clip does there."""
-    ratios = importance_ratios(log_probs, log_probs_old)
+    deviations = (importance_ratios(log_probs, log_probs_old) - 1).abs()
+    if mask is not None:
+        deviations = deviations.masked_fill(~mask, 0)
     outside, silent = clip_fractions(
         log_probs, log_probs_old, advantages, clip_epsilon=epsilon, mask=mask
     )
@@ -124,7 +166,7 @@ def measure(
         "kl_k3": approximate_kl(log_probs, log_probs_old, estimator="k3", mask=mask),
         "fraction_outside": outside,
         "fraction_zero_gradient": silent,
-        "max_ratio_deviation": (ratios - 1).abs().masked_fill(~mask, 0).max(),
+        "max_ratio_deviation": deviations.max(),
     }
 
 
@@ -144,20 +186,23 @@ def scalar(slot: str, value: Any) -> Tensor:
 
 
 def real_rows(batch: Batch) -> Batch:
-    """Leave out the rows that are no real steps.
+    """Leave out the rows that are no real steps; where all that is left is real, no mask is needed.
 
     Raises:
         ValueError: if none is left.
     """
-    keep = batch.valid.flatten(1).any(dim=1) if batch.valid.ndim > 1 else batch.valid
-    if keep.all():
+    if batch.valid is None or not at_hand(batch.valid):
         return batch
+    if batch.valid.all():
+        return replace(batch, valid=None)
+    keep = batch.valid.flatten(1).any(dim=1) if batch.valid.ndim > 1 else batch.valid
     if not keep.any():
         raise ValueError(
             f"none of {len(batch)} rows is a real step; expected some. Collect more steps at once: "
             "choose a larger num_steps."
         )
-    return batch.rows(keep.nonzero().squeeze(-1))
+    kept = batch.rows(keep.nonzero().squeeze(-1))
+    return replace(kept, valid=None) if batch.valid.ndim == 1 else kept
 
 
 def check_minibatch_size(num_rows: int, num_minibatches: int, parts: Parts) -> None:
@@ -166,6 +211,7 @@ def check_minibatch_size(num_rows: int, num_minibatches: int, parts: Parts) -> N
     Raises:
         ValueError: if there is one sample per minibatch, so that the policy would never learn.
     """
+    num_minibatches = min(num_minibatches, num_rows)
     if num_rows // num_minibatches < 2 and parts.normalize is normalize_advantages:
         raise ValueError(
             f"num_minibatches is {num_minibatches} for {num_rows} samples; expected at least two "
@@ -181,7 +227,8 @@ def check_masks(batch: Batch, parts: Parts) -> None:
         ValueError: with the slot whose function takes none.
     """
     blind = [slot for slot in ("policy_loss", "value_loss") if not parts.names(slot, "mask")]
-    if blind and not batch.valid.all():
+    # On a device this waits once, and only for a loss without a mask.
+    if blind and batch.valid is not None and not batch.valid.all():
         raise ValueError(
             f"{int((~batch.valid).sum())} of {len(batch)} rows are no real steps, and Parts."
             f"{blind[0]} takes no mask; expected a function that leaves them out. Give it an "
