@@ -18,6 +18,7 @@ from toy_envs import (
     EndlessReward,
     ScriptedEnv,
     Spaces,
+    same_step,
     scripted,
     vector,
 )
@@ -170,7 +171,7 @@ def test_environments_in_processes_of_their_own_tell_the_same_story():
     first, second = play(here, 40, seed=3), play(there, 40, seed=3)
     there.envs.close()
     for a, b in zip(first[1], second[1], strict=True):
-        assert all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
+        assert same_step(a, b)
 
 
 def test_dtypes_are_those_of_the_protocol():
@@ -239,7 +240,7 @@ def test_saved_environments_go_on_bit_by_bit(name):
     ends = 0
     for row in actions[30:]:
         a, b = original.step(row), restored.step(row)
-        assert all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
+        assert same_step(a, b)
         ends += int((a.terminated | a.truncated).sum())
     assert ends > 0
 
@@ -304,7 +305,7 @@ def test_a_reward_that_is_no_number_is_refused_with_its_environment():
     envs.reset(0)
     envs.step(NOTHING)
     assert refusal(envs.step, NOTHING) == (
-        "environment 1 of SyncVectorEnv gave the reward nan; expected a finite number. "
+        "environment 1 of SyncVectorEnv gave the reward nan; expected finite numbers. "
         "Look at the environment's reward function for that step."
     )
 
@@ -421,8 +422,7 @@ def test_a_saved_probe_goes_on_bit_by_bit(name):
     original.load_state_dict(saved)
     restored.load_state_dict(saved)
     for row in actions:
-        pair = original.step(row), restored.step(row)
-        assert all(torch.equal(a, b) for a, b in zip(*pair, strict=True))
+        assert same_step(original.step(row), restored.step(row))
 
 
 @pytest.mark.messages

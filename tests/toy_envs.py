@@ -9,7 +9,7 @@ from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from torch import nn
 
-from ppo_lessons.envs import GymEnvs
+from ppo_lessons.envs import EnvStep, GymEnvs
 
 MODES = (AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED)
 
@@ -126,6 +126,14 @@ def scripted(
 def endless(num_envs: int, limit: int) -> GymEnvs:
     """N endless tasks, cut after `limit` steps each."""
     return vector(*[lambda: EndlessReward(limit)] * num_envs)
+
+
+def same_step(one: EnvStep, other: EnvStep) -> bool:
+    """Whether two steps gave the same, bit by bit."""
+    return all(
+        a is b if a is None or b is None else torch.equal(a, b)
+        for a, b in zip(one, other, strict=True)
+    )
 
 
 class FixedPolicy:

@@ -13,6 +13,7 @@ from ppo_lessons.envs.classic import (
 )
 from ppo_lessons.envs.gym import GymEnvs, make_envs
 from ppo_lessons.envs.lighthouse import Lighthouse
+from ppo_lessons.envs.normalized import NormalizedEnvs, RunningMoments
 from ppo_lessons.envs.probes import PROBES, Probe
 from ppo_lessons.envs.protocol import Envs, EnvStep
 from ppo_lessons.envs.vector import as_vector_env
@@ -35,7 +36,9 @@ __all__ = [
     "Envs",
     "GymEnvs",
     "Lighthouse",
+    "NormalizedEnvs",
     "Probe",
+    "RunningMoments",
     "Task",
     "as_vector_env",
     "make_envs",
