@@ -1,8 +1,20 @@
 """One iteration as one function over tensors that stay where they are, and its CUDA graph."""
 
+import time
+from dataclasses import replace
 from typing import Any
 
-from ppo_lessons.training_loop import Parts, TrainState
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from ppo_lessons.envs import BatchedEnvs
+from ppo_lessons.gpu_run.pinned import Pinned
+from ppo_lessons.gpu_run.rows import as_row, check_row, summary
+from ppo_lessons.training_loop import Parts, TrainState, score, squeeze, use_all_epochs
+from ppo_lessons.training_loop.train import mean_or_none
+
+WARM_UP = 3  # iterations before the capture: they fill caches and make the optimiser's tensors
 
 
 class Iteration:
@@ -11,17 +23,94 @@ class Iteration:
     Attributes:
         graph: the `torch.cuda.CUDAGraph` once it is captured; None on the CPU, where the same
             function runs eagerly.
+        summary: the numbers of the row, on the device; the next iteration overwrites them.
     """
 
-    graph: Any
+    def __init__(self, state: TrainState, parts: Parts):
+        self.state = state
+        self.parts = parts
+        self.graph: Any = None
+        self.summary: Tensor | None = None
+        self._carried = {"carry": state.carry}
+        self._pinned = Pinned(state.envs, self._carried)
+        self._calls = 0
+        on_cuda = state.envs.device.type == "cuda"
+        self._stream = torch.cuda.Stream(state.envs.device) if on_cuda else None
 
     def __call__(self) -> None:
-        """Move the run on by one iteration, and write down its row."""
-        raise NotImplementedError
+        """Move the run on by one iteration, and write down its row.
+
+        Raises:
+            ValueError: if numbers are not finite any more, or the iteration cannot be captured.
+        """
+        began = time.perf_counter()
+        learning_rate = self.state.config.learning_rate_at(self.state.iteration)
+        self.advance()
+        row = fetched_row(self.state, self.summary, learning_rate)
+        self.state.history.rows.append(row | {"seconds": time.perf_counter() - began})
+        self.state.whole = True
 
     def advance(self) -> None:
-        """Move the run on by one iteration without asking for anything: no row, no wait."""
-        raise NotImplementedError
+        """Move the run on by one iteration without asking for anything: no row, no wait.
+
+        The learning rate is that of the next row, so calls in a row share it.
+        """
+        self.state.whole = False
+        set_learning_rate(
+            self.state.optimizer, self.state.config.learning_rate_at(self.state.iteration)
+        )
+        if self._stream is None:
+            self.once()
+        elif self.graph is not None:
+            self.graph.replay()
+        elif self._calls < WARM_UP:
+            self._aside()
+        else:
+            self._capture()
+            self.graph.replay()  # a capture only writes down what is to be done
+        self._calls += 1
+
+    def once(self) -> None:
+        """Run the iteration: the function that the graph is made of."""
+        state, parts, config = self.state, self.parts, self.state.config
+        rollout, self._carried["carry"] = parts.call(
+            "collect", state.envs, state.networks.policy, state.carry,
+            num_steps=config.num_steps, generator=state.generator, out=state.rollout,
+        )  # fmt: skip
+        batch = score(rollout, state.networks, config, parts)
+        batch = replace(batch, valid=None)  # batched environments make real steps only
+        stats = squeeze(
+            state.networks, state.optimizer, batch, config, parts=parts, generator=state.generator
+        )
+        self.summary = summary(rollout, batch, stats, state.networks, config)
+        self._pinned.settle()
+        state.carry, state.rollout = self._carried["carry"], rollout
+        state.batch, state.stats = batch, stats
+
+    def _aside(self) -> None:
+        """Run it on the stream that will be captured, in order with the current one."""
+        current = torch.cuda.current_stream(self.state.envs.device)
+        self._stream.wait_stream(current)
+        with torch.cuda.stream(self._stream):
+            self.once()
+        current.wait_stream(self._stream)
+
+    def _capture(self) -> None:
+        graph = torch.cuda.CUDAGraph()
+        for generator in [self.state.generator, *self._pinned.generators]:
+            graph.register_generator_state(generator)
+        # Gradients then come from the graph's own memory, as PyTorch's notes on CUDA graphs ask.
+        self.state.optimizer.zero_grad(set_to_none=True)
+        try:
+            with torch.cuda.graph(graph, stream=self._stream):
+                self.once()
+        except RuntimeError as error:
+            raise ValueError(
+                f"this iteration cannot be captured ({str(error).splitlines()[0]}); expected that "
+                "nothing in it waits for the device. Train without graphs, or look for what waits: "
+                "torch.cuda.set_sync_debug_mode('error')."
+            ) from error
+        self.graph = graph
 
 
 def captured(state: TrainState, parts: Parts) -> Iteration:
@@ -29,13 +118,59 @@ def captured(state: TrainState, parts: Parts) -> Iteration:
 
     Args:
         state: the run; its tensors stay the same objects from now on.
-        parts: the functions that fill the loop's slots.
+        parts: the functions that fill the loop's slots. A compiled function is one of them:
+            `Parts(policy_loss=torch.compile(clipped_surrogate_loss))`.
 
     Returns:
-        The function. The first calls run eagerly, then one captures, the others replay.
+        The function. On CUDA the first calls run eagerly, then one captures, the others replay.
+        Each call is an iteration of the run, warm-up or not.
 
     Raises:
         ValueError: if a part must ask the device for a value (a stop_epochs of one's own), or the
             environments cannot be captured.
     """
-    raise NotImplementedError
+    if parts.stop_epochs is not use_all_epochs:
+        raise ValueError(
+            "Parts.stop_epochs is a function of your own; expected use_all_epochs, since it would "
+            "wait for the device after each epoch. Leave it out, or train without graphs."
+        )
+    inner = state.envs
+    while not isinstance(inner, BatchedEnvs):
+        inner = getattr(inner, "envs", None)
+        if inner is None:
+            raise ValueError(
+                f"the environments are {type(state.envs).__name__}; expected BatchedEnvs, whose "
+                "steps are tensor programs. Make BatchedEnvs(task, num_envs, device=...)."
+            )
+    return Iteration(state, parts)
+
+
+def set_learning_rate(optimizer: Optimizer, learning_rate: float) -> None:
+    """Set the step size; where it is a tensor, in place, since a graph reads it there."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(learning_rate)
+        else:
+            group["lr"] = learning_rate
+
+
+def fetched_row(state: TrainState, numbers: Any, learning_rate: float) -> dict[str, Any]:
+    """Fetch what the device has computed, and write it under the names of `docs/notation.md`.
+
+    Raises:
+        ValueError: if numbers are not finite.
+    """
+    rollout: Any = state.rollout
+    finished = rollout.episode_returns[rollout.ended]  # waits for the device: the one place
+    row = as_row(numbers.tolist())
+    check_row(row, state.iteration + 1)
+    state.recent_returns.extend(finished[-state.recent_returns.maxlen :].tolist())
+    return {
+        "iteration": state.iteration + 1,
+        "env_steps": state.env_steps + state.config.batch_size,
+        "episode_return": mean_or_none(state.recent_returns),
+        "num_episodes": len(finished),
+        "learning_rate": learning_rate,
+        "num_epochs": state.config.num_epochs,
+        **row,
+    }
