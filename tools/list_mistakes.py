@@ -141,6 +141,7 @@ This page is made by `python tools/list_mistakes.py build`.
 """
 OTHERS = {
     "mdp": "Exact MDPs: what is solved instead of sampled",
+    "networks": "Networks: actions that are real numbers",
     "shapes": "In every lesson: means over what counts",
 }
 

@@ -23,13 +23,14 @@ def evaluate(
 
     Args:
         policy: has `greedy(observations)` and `sample(observations, generator)`.
-        envs: N environments; they are reset.
+        envs: N environments; they are reset. A policy that learned in `NormalizedEnvs` is tested
+            in `envs.frozen(others)`, so that it sees what it has learned to read.
         seed: of the episodes and, unless greedy, of the actions.
         greedy: take the most likely action; otherwise draw one as in training.
         max_steps: give up after so many (steps).
 
     Returns:
-        The undiscounted return of each episode (reward).
+        The undiscounted return of each episode, in the task's own unit (reward).
 
     Raises:
         ValueError: if an episode has not ended after max_steps.

@@ -159,15 +159,27 @@ def wants_to_stop(answer: object) -> bool:
 
 
 def check_networks(state: TrainState) -> None:
-    """Require finite gradients and weights after an iteration.
+    """Require finite facts, gradients and weights after an iteration; waits for the device once.
 
     Raises:
         ValueError: with the iteration and what to look at.
     """
     assert state.stats is not None
-    tensors = [state.stats.gradient_norm, *state.networks.parameters()]
-    if all(bool(torch.isfinite(tensor).all()) for tensor in tensors):
+    assert state.rollout is not None
+    names = ("rewards", "observations", "next_observations")
+    facts = {name: getattr(state.rollout, name) for name in names}
+    learned = (state.stats.gradient_norm, *state.networks.parameters())
+    looked_at = (facts["rewards"], facts["observations"], *learned)
+    if bool(torch.stack([tensor.isfinite().all() for tensor in looked_at]).all()):
         return
+    for name, tensor in facts.items():
+        if not tensor.isfinite().all():
+            step, env = (~tensor.isfinite()).nonzero()[0, :2].tolist()
+            raise ValueError(
+                f"iteration {state.iteration + 1}: environment {env} gave {name} that are not "
+                f"finite at step {step} of the rollout; expected finite numbers. Look at the "
+                "environment. Checkpoints of earlier iterations are as they were."
+            )
     raise ValueError(
         f"iteration {state.iteration + 1} left gradients or weights that are not finite; expected "
         "finite numbers. Lower learning_rate, or look at what the losses and advantages in Parts "
@@ -335,12 +347,20 @@ def restore(state: TrainState, saved: Mapping[str, Any]) -> None:
     state.generator.set_state(saved["generator"])
     state.history.rows = [dict(row) for row in saved["rows"]]
     state.recent_returns.extend(saved["recent_returns"])
-    if saved["envs"] is None:
+    if saved["envs"] is not None:
+        state.envs.load_state_dict(saved["envs"])
+    if episodes_go_on(saved["envs"]):
+        state.carry = Carry(**saved["carry"])
+    else:
         state.carry = start_carry(state.envs, seed=state.config.seed + state.iteration)
         state.resumed = "these environments cannot be saved, so new episodes begin here"
-    else:
-        state.envs.load_state_dict(saved["envs"])
-        state.carry = Carry(**saved["carry"])
+
+
+def episodes_go_on(saved: Mapping[str, Any] | None) -> bool:
+    """Say whether the environments themselves were saved, below what was put around them."""
+    while saved is not None and "envs" in saved and not isinstance(saved["envs"], list):
+        saved = saved["envs"]
+    return saved is not None
 
 
 @contextmanager

@@ -19,7 +19,17 @@ from typing import Any, NamedTuple
 
 import pytest
 
-LESSONS = ("shapes", "mdp", "reinforce", "importance", "trust_region", "clip", "critic", "gae")
+LESSONS = (
+    "shapes",
+    "networks",
+    "mdp",
+    "reinforce",
+    "importance",
+    "trust_region",
+    "clip",
+    "critic",
+    "gae",
+)
 
 Function = Callable[..., Any]
 
