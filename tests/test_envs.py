@@ -23,8 +23,10 @@ from toy_envs import (
     vector,
 )
 
-from ppo_lessons.envs import PROBES, Envs, EnvStep, GymEnvs, Probe, make_envs
+from ppo_lessons.envs import PROBES, BatchedEnvs, Envs, EnvStep, GymEnvs, Probe, make_envs
+from ppo_lessons.envs.classic import CartPole, Pendulum
 from ppo_lessons.envs.gym import load_env, save_env
+from ppo_lessons.envs.protocol import check_numbers
 
 CLASSIC = ["CartPole-v1", "Acrobot-v1", "MountainCar-v0"]
 CONTINUOUS = ["MountainCarContinuous-v0", "Pendulum-v1"]
@@ -231,10 +233,12 @@ def test_a_saved_environment_goes_on_bit_by_bit(name):
     assert resets > 0
 
 
-@pytest.mark.parametrize("name", CLASSIC)
+@pytest.mark.parametrize("name", [*CLASSIC, "Pendulum-v1"])
 def test_saved_environments_go_on_bit_by_bit(name):
     original, restored = make_envs(name, 3), make_envs(name, 3)
     actions = torch.randint(2, (530, 3), generator=torch.Generator().manual_seed(1))
+    if original.single_action_space.shape:
+        actions = 3 * torch.randn(530, 3, 1, generator=torch.Generator().manual_seed(1))
     play(original, 30, seed=7, actions=actions)
     restored.load_state_dict(original.state_dict())
     ends = 0
@@ -339,6 +343,126 @@ def test_unsupported_spaces_are_refused():
             "numbers in a Box with one axis. Choose an environment like CartPole-v1 or "
             "Pendulum-v1, or wrap this one so that its actions are a short list or a vector."
         )
+
+
+# --- Actions that are real numbers ---------------------------------------------------------------
+
+
+class Echo(gymnasium.Env):
+    """Pays what the first coordinate of the action is, and shows what it was given."""
+
+    def __init__(self, low=-1.0, high=1.0, dtype=np.float32):
+        self.observation_space = Box(-np.inf, np.inf, (2,), np.float32)
+        self.action_space = Box(low, high, (2,), dtype)
+        self.given = []
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return np.zeros(2, np.float32), {}
+
+    def step(self, action):
+        self.given.append(action)
+        return action.astype(np.float32), float(action[0]), False, False, {}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_actions_are_cut_to_the_box_and_arrive_in_its_dtype(dtype):
+    envs = vector(lambda: Echo(-0.3, 0.7, dtype))
+    envs.reset(0)
+    drawn = torch.tensor([[5.0, 0.1]])
+    step = envs.step(drawn)
+    assert drawn.tolist() == [[5.0, pytest.approx(0.1)]], "what was drawn is left alone"
+    assert step.rewards.item() == pytest.approx(0.7)
+    (given,) = envs.envs.envs[0].given
+    assert given.dtype == dtype
+    assert envs.single_action_space.contains(given)
+    assert given.tolist() == pytest.approx([0.7, 0.1])
+    assert envs.step(torch.tensor([[-5.0, -0.1]])).rewards.item() == pytest.approx(-0.3)
+
+
+def test_a_box_without_limits_cuts_nothing():
+    envs = vector(lambda: Echo(-np.inf, np.inf))
+    envs.reset(0)
+    assert envs.step(torch.tensor([[1e6, 0.0]])).rewards.item() == 1e6
+
+
+BATCHED = {
+    "Discrete": lambda: BatchedEnvs(CartPole(), 2),
+    "Box": lambda: BatchedEnvs(Pendulum(), 2),
+}
+GYM = {"Discrete": lambda: make_envs("CartPole-v1", 2), "Box": lambda: make_envs("Pendulum-v1", 2)}
+
+
+@pytest.mark.messages
+@pytest.mark.parametrize("makers", [GYM, BATCHED], ids=["gymnasium", "batched"])
+@pytest.mark.parametrize(
+    ("kind", "actions", "expected"),
+    [
+        (
+            "Discrete",
+            torch.zeros(2, 1),
+            r"\(2, 1\) and dtype torch.float32; expected \(2,\) and int",
+        ),
+        (
+            "Discrete",
+            torch.zeros(2),
+            r"\(2,\) and dtype torch.float32; expected \(2,\) and integers",
+        ),
+        ("Discrete", torch.zeros(3, dtype=torch.int64), r"\(3,\) and dtype torch.int64; expected"),
+        ("Box", torch.zeros(2), r"\(2,\) and dtype torch.float32; expected \(2, 1\) and real"),
+        (
+            "Box",
+            torch.zeros(2, 1, dtype=torch.int64),
+            r"torch.int64; expected \(2, 1\) and real num",
+        ),
+        (
+            "Discrete",
+            torch.tensor([0, 2]),
+            "of environment 1 is 2; expected 0 to 1, for the action",
+        ),
+        ("Discrete", torch.tensor([-1, 0]), "of environment 0 is -1; expected 0 to 1"),
+        (
+            "Box",
+            torch.tensor([[0.0], [torch.nan]]),
+            "of environment 1 is nan; expected a finite num",
+        ),
+        (
+            "Box",
+            torch.tensor([[torch.inf], [0.0]]),
+            "of environment 0 is inf; expected a finite num",
+        ),
+    ],
+)
+def test_actions_that_do_not_fit_are_refused(makers, kind, actions, expected):
+    envs = makers[kind]()
+    envs.reset(0)
+    with pytest.raises(ValueError, match=expected) as raised:
+        envs.step(actions)
+    assert str(raised.value).endswith("Parts(networks=...).")
+
+
+class BrokenObservation(EndlessReward):
+    """Sees infinity at step `limit`."""
+
+    def step(self, action):
+        observation, reward, *rest = super().step(action)
+        return observation + (np.inf if self.elapsed == self.limit else 0), reward, *rest
+
+
+@pytest.mark.messages
+def test_an_observation_that_is_no_number_is_refused_with_its_environment():
+    envs = vector(lambda: EndlessReward(5), lambda: BrokenObservation(2))
+    envs.reset(0)
+    envs.step(NOTHING)
+    assert refusal(envs.step, NOTHING) == (
+        "environment 1 of SyncVectorEnv gave an observation with inf; expected finite numbers. "
+        "Look at the environment's observation for that step."
+    )
+
+
+def test_large_finite_numbers_are_let_through():
+    """Their sum is infinite in float32, and they are not."""
+    check_numbers("a test", rewards=torch.full((3,), 3e38), observations=torch.full((3, 2), 3e38))
 
 
 @pytest.mark.messages

@@ -4,9 +4,10 @@ import pytest
 import torch
 from toy_envs import same_step
 
-from ppo_lessons.envs import BatchedEnvs, Envs
+from ppo_lessons.envs import TASKS, BatchedEnvs, Envs
+from ppo_lessons.envs.batched import checked_dtype
 from ppo_lessons.envs.breakout import Breakout
-from ppo_lessons.envs.classic import CartPole, Pendulum
+from ppo_lessons.envs.classic import CartPole, MountainCarContinuous, Pendulum
 from ppo_lessons.training_loop import PPOConfig, evaluate, train
 
 
@@ -93,6 +94,108 @@ def test_what_cannot_be_made_is_refused():
     if not torch.cuda.is_available():
         with pytest.raises(ValueError, match="expected a device that torch finds"):
             BatchedEnvs(CartPole(), 1, device="cuda")
+
+
+class Recorder(MountainCarContinuous):
+    """Writes down what it is given."""
+
+    given: torch.Tensor
+
+    def advance(self, state, actions, *, generator):
+        self.given = actions
+        return super().advance(state, actions, generator=generator)
+
+
+def test_real_actions_are_cut_to_the_box():
+    task = Recorder()
+    envs = BatchedEnvs(task, 4)
+    envs.reset(0)
+    drawn = torch.tensor([[-3.0], [-0.5], [0.5], [3.0]])
+    step = envs.step(drawn)
+    assert task.given.tolist() == [[-1.0], [-0.5], [0.5], [1.0]]
+    assert drawn.abs().max() == 3, "what was drawn is left alone"
+    # a throttle costs 0.1 times its square
+    assert step.rewards.tolist() == pytest.approx([-0.1, -0.025, -0.025, -0.1])
+
+
+class Spoilt(CartPole):
+    """Breaks at its third step: the reward of copy 1, or the place of copy 2."""
+
+    def __init__(self, what):
+        super().__init__()
+        self.what, self.steps = what, 0
+
+    def advance(self, state, actions, *, generator):
+        state, rewards, terminated = super().advance(state, actions, generator=generator)
+        self.steps += 1
+        if self.steps == 3 and self.what == "rewards":
+            rewards[1] = torch.nan
+        if self.steps == 3 and self.what == "observations":
+            state["speed"][2] = torch.inf
+        return state, rewards, terminated
+
+
+@pytest.mark.messages
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("rewards", "environment 1 of Spoilt gave the reward nan; expected finite numbers"),
+        ("observations", "environment 2 of Spoilt gave an observation with inf; expected finite"),
+    ],
+)
+def test_numbers_that_are_none_are_found_at_once_on_the_cpu(what, message):
+    config = PPOConfig(num_envs=4, num_steps=8, total_steps=64, hidden_sizes=(8,))
+    with pytest.raises(ValueError, match=message):
+        train(config, envs=BatchedEnvs(Spoilt(what), 4))
+
+
+@pytest.mark.messages
+@pytest.mark.parametrize(("what", "env"), [("rewards", 1), ("observations", 2)])
+def test_numbers_that_are_none_are_found_once_per_iteration_on_a_device(monkeypatch, what, env):
+    from ppo_lessons import shapes
+
+    envs = BatchedEnvs(Spoilt(what), 4)
+    envs.checks_values = False
+    monkeypatch.setattr(shapes, "at_hand", lambda tensor: False)
+    config = PPOConfig(num_envs=4, num_steps=8, total_steps=64, hidden_sizes=(8,))
+    kept = []
+    with pytest.raises(
+        ValueError,
+        match=f"iteration 1: environment {env} gave {what} that are not finite at step",
+    ):
+        train(config, envs=envs, on_iteration=lambda state: kept.append(state.iteration))
+    assert kept == []
+
+
+def test_an_apple_gpu_has_no_float64():
+    assert checked_dtype(torch.float32, torch.device("mps")) == torch.float32
+    assert checked_dtype(torch.float64, torch.device("cuda")) == torch.float64
+    with pytest.raises(ValueError, match=r"dtype is torch.float64 on device 'mps', which has no"):
+        checked_dtype(torch.float64, torch.device("mps"))
+
+
+def test_every_task_has_a_name():
+    for name, task in TASKS.items():
+        assert task.__name__ == name
+        assert isinstance(BatchedEnvs(task(), 2).reset(0), torch.Tensor)
+
+
+@pytest.mark.parametrize(
+    ("num_envs", "num_steps", "num_minibatches"), [(1, 16, 3), (7, 5, 4), (3, 1, 1), (5, 7, 17)]
+)
+@pytest.mark.parametrize("task", [Pendulum, CartPole])
+def test_odd_sizes_train(task, num_envs, num_steps, num_minibatches):
+    config = PPOConfig(
+        num_envs=num_envs,
+        num_steps=num_steps,
+        num_minibatches=num_minibatches,
+        total_steps=3 * num_envs * num_steps + 1,
+        num_epochs=2,
+        hidden_sizes=(8,),
+    )
+    history = train(config, envs=BatchedEnvs(task(time_limit=6), num_envs))
+    assert len(history) == 3
+    assert all(torch.isfinite(p).all() for p in history.networks.parameters())
 
 
 def test_the_global_generator_is_left_alone():
