@@ -5,6 +5,8 @@ A ball moves along diagonals. Three rows of bricks hang below the ceiling; each 
 step it is MinAtar's own game (`tests/test_envs_breakout.py`), with the three actions that matter.
 """
 
+from functools import cache
+
 import torch
 from gymnasium.spaces import Box, Discrete
 from jaxtyping import Bool, Float, Int
@@ -124,4 +126,10 @@ class Breakout:
 
 def look_up(table: tuple[int, ...], places: Int[Tensor, " N"]) -> Int[Tensor, " N"]:
     """Read a small table at N places."""
-    return torch.tensor(table, device=places.device)[places]
+    return on_device(table, places.device)[places]
+
+
+@cache
+def on_device(table: tuple[int, ...], device: torch.device) -> Int[Tensor, " places"]:
+    """Put a table there once: each copy from the host would wait, and no graph could hold it."""
+    return torch.tensor(table, device=device)

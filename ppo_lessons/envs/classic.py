@@ -36,6 +36,7 @@ class CartPole:
 
     GRAVITY, CART, POLE, HALF_LENGTH, FORCE, SECONDS = 9.8, 1.0, 0.1, 0.5, 10.0, 0.02
     MOST_PLACE, MOST_ANGLE = 2.4, 12 * 2 * pi / 360  # metres from the centre, radians
+    action_space: Space[Any]
 
     def __init__(self, time_limit: int = 500):
         self.observation_space = box(2 * self.MOST_PLACE, inf, 2 * self.MOST_ANGLE, inf)
@@ -86,6 +87,7 @@ class Pendulum:
 
     GRAVITY, MASS, LENGTH, SECONDS = 10.0, 1.0, 1.0, 0.05
     MOST_TURNING, MOST_TORQUE = 8.0, 2.0  # radians per second; newton metres
+    action_space: Space[Any]
 
     def __init__(self, time_limit: int = 200):
         self.observation_space = box(1.0, 1.0, self.MOST_TURNING)
@@ -131,6 +133,7 @@ class Acrobot:
     MASS = LENGTH = INERTIA = 1.0
     CENTRE = 0.5  # metres from a link's joint to its centre of mass
     MOST_TURNING = 4 * pi, 9 * pi  # radians per second
+    action_space: Space[Any]
 
     def __init__(self, time_limit: int = 500):
         self.observation_space = box(1.0, 1.0, 1.0, 1.0, *self.MOST_TURNING)
@@ -236,7 +239,7 @@ class MountainCar:
         speed = state["speed"] + self.push(actions) - self.GRAVITY * (3 * place).cos()
         speed = speed.clamp(-self.MOST_SPEED, self.MOST_SPEED)
         place = (place + speed).clamp(self.LEFT, self.RIGHT)
-        speed = torch.where((place == place.new_tensor(self.LEFT)) & (speed < 0), 0, speed)
+        speed = torch.where((place == torch.full_like(place, self.LEFT)) & (speed < 0), 0, speed)
         terminated = (place >= self.GOAL) & (speed >= 0)
         reached = {"place": place, "speed": speed}
         return reached, self.earned(actions, terminated), terminated

@@ -14,6 +14,7 @@ from ppo_lessons.gpu_run.rows import as_row, check_row, summary
 from ppo_lessons.training_loop import Parts, TrainState, score, squeeze, use_all_epochs
 from ppo_lessons.training_loop.train import mean_or_none
 
+MOST_RETURNS = 100  # `TrainState.recent_returns` keeps no more
 WARM_UP = 3  # iterations before the capture: they fill caches and make the optimiser's tensors
 
 
@@ -35,7 +36,7 @@ class Iteration:
         self._pinned = Pinned(state.envs, self._carried)
         self._calls = 0
         on_cuda = state.envs.device.type == "cuda"
-        self._stream = torch.cuda.Stream(state.envs.device) if on_cuda else None
+        self._stream: Any = torch.cuda.Stream(state.envs.device) if on_cuda else None
 
     def __call__(self) -> None:
         """Move the run on by one iteration, and write down its row.
@@ -66,7 +67,7 @@ class Iteration:
         elif self._calls < WARM_UP:
             self._aside()
         else:
-            self._capture()
+            self.graph = self._capture()
             self.graph.replay()  # a capture only writes down what is to be done
         self._calls += 1
 
@@ -95,7 +96,7 @@ class Iteration:
             self.once()
         current.wait_stream(self._stream)
 
-    def _capture(self) -> None:
+    def _capture(self) -> Any:
         graph = torch.cuda.CUDAGraph()
         for generator in [self.state.generator, *self._pinned.generators]:
             graph.register_generator_state(generator)
@@ -110,7 +111,7 @@ class Iteration:
                 "nothing in it waits for the device. Train without graphs, or look for what waits: "
                 "torch.cuda.set_sync_debug_mode('error')."
             ) from error
-        self.graph = graph
+        return graph
 
 
 def captured(state: TrainState, parts: Parts) -> Iteration:
@@ -164,7 +165,7 @@ def fetched_row(state: TrainState, numbers: Any, learning_rate: float) -> dict[s
     finished = rollout.episode_returns[rollout.ended]  # waits for the device: the one place
     row = as_row(numbers.tolist())
     check_row(row, state.iteration + 1)
-    state.recent_returns.extend(finished[-state.recent_returns.maxlen :].tolist())
+    state.recent_returns.extend(finished[-MOST_RETURNS:].tolist())
     return {
         "iteration": state.iteration + 1,
         "env_steps": state.env_steps + state.config.batch_size,

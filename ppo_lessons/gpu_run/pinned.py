@@ -18,18 +18,17 @@ class Pinned:
     """What environments and carry hold, at fixed places: `settle` brings everything back to them.
 
     Args:
-        owners: objects whose tensors are to stay; those inside dictionaries, tuples, and objects of
-            `ppo_lessons` too. Each tensor is given memory of its own, since two names may share one.
+        owners: objects whose tensors are to stay; those inside dictionaries, tuples and other
+            environments too. Each tensor gets memory of its own, since two names may share one.
     """
 
     def __init__(self, *owners: Any):
         self.owners = owners
         for number, owner in enumerate(owners):
             rebuild(owner, (number,), lambda _, tensor: tensor.clone())
-        self.places = {path: tensor for path, tensor in self._found() if isinstance(tensor, Tensor)}
-        self.generators = list(
-            {id(found): found for _, found in self._found() if isinstance(found, Generator)}.values()
-        )
+        found = list(self._found())
+        self.places = {path: thing for path, thing in found if isinstance(thing, Tensor)}
+        self.generators = [thing for _, thing in found if isinstance(thing, Generator)]
 
     def settle(self) -> None:
         """Copy what was reached to the fixed places, and put the tensors there back.
