@@ -196,6 +196,7 @@ LESSONS: tuple[Lesson, ...] = (
         question="What if actions are real numbers?",
         minutes=35,
         prerequisites=("training_loop",),
+        widgets=("gaussian_policy",),
     ),
     Lesson(
         name="gpu_run",

@@ -9,6 +9,7 @@ HOME = {
     "ClipRegion": "clip_region",
     "EndKinds": "end_kinds",
     "GaeScan": "gae_scan",
+    "GaussianPolicy": "gaussian_policy",
     "GradientAgreement": "gradient_agreement",
     "LambdaTradeoff": "lambda_tradeoff",
     "LifeOfATransition": "life_of_a_transition",

@@ -1,0 +1,63 @@
+"""Words of GaussianPolicy."""
+
+WORDS = {
+    "en": {
+        "title": "Gaussian policy",
+        "question": "How many actions keep a ratio near 1?",
+        "guess": "Of 100 actions that the old policy drew, how many have a ratio inside 1 ± 0.2?",
+        "guessed": "You said {guess}; it is {share} of 100.",
+        "guessed_nothing": "It is {share} of 100.",
+        "density_title": "two policies: drag the marks",
+        "density_axis": "density",
+        "action_axis": "action",
+        "ratio_title": "ratio of every action",
+        "ratio_axis": "ratio π / π_old",
+        "band": "1 ± 0.2",
+        "mean_old": "old policy: μ",
+        "log_std_old": "old policy: log σ",
+        "group_new": "New policy: mean and σ",
+        "group_action": "An action to look at",
+        "mean": "Mean of the new policy",
+        "std": "σ of the new policy",
+        "action": "Action",
+        "mean_value": "μ {mean}",
+        "std_value": "log σ {log_std}, σ {std}",
+        "action_value": "{action}",
+        "legend_old": "old policy π_old",
+        "legend_new": "new policy π",
+        "legend_mean": "μ",
+        "legend_std": "μ + σ",
+        "legend_action": "action",
+        "legend_inside": "ratio inside 1 ± 0.2",
+        "legend_beyond": "cut at ±2 by the environment",
+        "log_prob_old": "log π_old of the action",
+        "log_prob": "log π of the action",
+        "ratio": "ratio",
+        "kl": "KL(π_old ‖ π)",
+        "share_inside": "old draws with a ratio inside",
+        "beyond": "new draws that are cut",
+        "nats": "{number} nats",
+        "of_hundred": "{number} of 100",
+        "formula": "log π(a) = −½·((a − μ)/σ)² − log σ − ½·log 2π, ratio = exp(log π − log π_old)",
+        "help": "Drag the diamond (μ), the triangle (σ) or the circle (action). Keys: left and "
+        "right move a mark (with shift, faster), up and down choose another, Esc leaves.",
+        "sentence": "Old policy: μ {mean_old}, σ {std_old}. New: μ {mean}, σ {std}. Action "
+        "{action}: log π_old {old}, log π {new}, ratio {ratio}. Ratio inside 1 ± 0.2: {where}; "
+        "{share} of 100 old draws. KL(π_old ‖ π) {kl} nats. Beyond ±2: {beyond} of 100 new draws, "
+        "{beyond_old} old.",
+        "sentence_hidden": "Old policy: μ {mean_old}, σ {std_old}. New: μ {mean}, σ {std}. Action "
+        "{action}: log π_old {old}, log π {new}. Say how many ratios lie inside, then reveal.",
+        "nowhere": "no action",
+        "everywhere": "every action",
+        "between": "from {low} to {high}",
+        "and": " and ",
+        "state_guess": "guess first",
+        "state_mean_moved": "the mean moved",
+        "state_same_policy": "the same policy",
+        "state_small_step": "a small step",
+        "state_narrow": "narrow: the same step is far",
+        "state_sigma_shrunk": "σ shrunk",
+        "state_sigma_grown": "σ grew",
+        "state_beyond": "beyond the limits",
+    }
+}
