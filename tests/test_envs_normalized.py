@@ -40,19 +40,19 @@ def moments_after(add_rows, rows, shape=(3,)):
 def means_averaged(moments, rows, valid=None):
     """Averages the mean of each piece with the mean so far: late pieces weigh most."""
     new = add_rows(moments, rows, valid)
-    return new._replace(mean=(moments.mean + rows.mean(0)) / 2)
+    return replace(new, mean=(moments.mean + rows.mean(0)) / 2)
 
 
 def between_pieces_left_out(moments, rows, valid=None):
     """Adds the spreads of the pieces and forgets the distance between their means."""
     new = add_rows(moments, rows, valid)
-    return new._replace(m2=moments.m2 + (rows - rows.mean(0)).square().sum(0))
+    return replace(new, m2=moments.m2 + (rows - rows.mean(0)).square().sum(0))
 
 
 def old_mean_for_both(moments, rows, valid=None):
     """Takes distances from the old mean only, not from the old and the new one."""
     new = add_rows(moments, rows, valid)
-    return new._replace(m2=moments.m2 + (rows - moments.mean).square().sum(0))
+    return replace(new, m2=moments.m2 + (rows - moments.mean).square().sum(0))
 
 
 def squares_less_square(moments, rows, valid=None):
@@ -67,7 +67,7 @@ def squares_less_square(moments, rows, valid=None):
 
 def one_piece_counts_once(moments, rows, valid=None):
     """Counts pieces instead of rows."""
-    return add_rows(moments, rows, valid)._replace(count=moments.count + 1)
+    return replace(add_rows(moments, rows, valid), count=moments.count + 1)
 
 
 MOMENT_MISTAKES = (

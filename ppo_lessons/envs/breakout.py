@@ -6,8 +6,10 @@ step it is MinAtar's own game (`tests/test_envs_breakout.py`), with the three ac
 """
 
 from functools import cache
+from typing import Any
 
 import torch
+from gymnasium import Space
 from gymnasium.spaces import Box, Discrete
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
@@ -35,6 +37,9 @@ class Breakout:
     Raises:
         ValueError: if sticky is no probability.
     """
+
+    observation_space: Space[Any]
+    action_space: Space[Any]
 
     def __init__(self, *, sticky: float = 0.1, time_limit: int = 1000):
         if not 0 <= sticky <= 1:

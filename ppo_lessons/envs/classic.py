@@ -267,6 +267,7 @@ class MountainCarContinuous(MountainCar):
     """
 
     GOAL, FORCE = 0.45, 0.0015
+    action_space: Space[Any]
 
     def __init__(self, time_limit: int = 999):
         super().__init__(time_limit)

@@ -9,7 +9,8 @@ The statistics belong to the policy: it has learned through them. They travel in
 `frozen` shows other environments through the same ones without moving them.
 """
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +24,8 @@ from ppo_lessons.shapes import check_positive, check_unit_interval
 LEAST_SPREAD = 1e-4  # a spread below this counts as none: dividing by it would enlarge noise
 
 
-class Moments(NamedTuple):
+@dataclass(frozen=True)
+class Moments:
     """What must be known of rows to give their mean and variance.
 
     Attributes:
@@ -96,8 +98,9 @@ class RunningMoments:
         self, rows: Shaped[Tensor, " B *shape"], valid: Bool[Tensor, " B"] | None = None
     ) -> None:
         """Take B more rows into account; only those that are valid, if that is given."""
-        for own, new in zip(self._all(), add_rows(self._all(), rows, valid), strict=True):
-            own.copy_(new)
+        new = add_rows(Moments(**self._named()), rows, valid)
+        for name, tensor in self._named().items():
+            tensor.copy_(getattr(new, name))
 
     @property
     def variance(self) -> Float[Tensor, "*shape"]:
@@ -112,7 +115,7 @@ class RunningMoments:
 
     def state_dict(self) -> dict[str, Tensor]:
         """Save the three numbers."""
-        return {name: tensor.clone() for name, tensor in self._all()._asdict().items()}
+        return {name: tensor.clone() for name, tensor in self._named().items()}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
         """Go on where `state_dict` was taken.
@@ -126,11 +129,11 @@ class RunningMoments:
                 f"the saved statistics are of rows of shape {saved}; expected {own}. Make the same "
                 "environments as in the saved run."
             )
-        for name, tensor in self._all()._asdict().items():
+        for name, tensor in self._named().items():
             tensor.copy_(state[name])
 
-    def _all(self) -> Moments:
-        return Moments(self.count, self.mean, self.m2)
+    def _named(self) -> dict[str, Tensor]:
+        return {"count": self.count, "mean": self.mean, "m2": self.m2}
 
 
 class NormalizedEnvs:

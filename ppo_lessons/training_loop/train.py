@@ -300,10 +300,11 @@ def explained(rollout: Rollout, batch: Batch, config: PPOConfig) -> dict[str, fl
     returns, known = known_returns(
         rollout.rewards, rollout.terminated, rollout.truncated, gamma=config.gamma
     )
-    known = known.flatten() & batch.valid
+    valid = rollout.valid.flatten() if batch.valid is None else batch.valid
+    known = known.flatten() & valid
     return {
         "ev_lambda": number_or_none(
-            explained_variance(batch.values_old[batch.valid], batch.returns[batch.valid])
+            explained_variance(batch.values_old[valid], batch.returns[valid])
         ),
         "ev_monte_carlo": number_or_none(
             explained_variance(batch.values_old[known], returns.flatten()[known])
