@@ -86,8 +86,8 @@ def joined(device: str) -> Iterator[Ranks]:
     Raises:
         ValueError: if there are fewer GPUs than ranks.
     """
-    world_size = int(os.environ.get("WORLD_SIZE", "1"))
-    if world_size == 1:
+    size = int(os.environ.get("WORLD_SIZE", "1"))
+    if size == 1:
         yield Ranks(device=device)
         return
     rank, local_rank = int(os.environ["RANK"]), int(os.environ["LOCAL_RANK"])
@@ -103,7 +103,7 @@ def joined(device: str) -> Iterator[Ranks]:
     backend = "nccl" if device.startswith("cuda") else "gloo"
     dist.init_process_group(backend, timeout=PATIENCE)
     try:
-        yield Ranks(rank, world_size, device)
+        yield Ranks(rank, size, device)
     finally:
         dist.destroy_process_group()
 
@@ -154,7 +154,7 @@ def reduced_gradient_step(
     Returns:
         The norm of the mean gradient before it was shortened; the same on all ranks.
     """
-    if not dist.is_initialized():
+    if world_size() == 1:
         return clipped_gradient_step(loss, networks, optimizer, max_grad_norm=max_grad_norm)
     optimizer.zero_grad()
     loss.backward()
@@ -172,7 +172,7 @@ def average_gradients(networks: nn.Module) -> None:
             parameter.grad = torch.zeros_like(parameter)
     gradients = [parameter.grad for parameter in networks.parameters()]
     flat = torch.cat([gradient.flatten() for gradient in gradients if gradient is not None])
-    flat = summed(flat) / dist.get_world_size()
+    flat = summed(flat) / world_size()
     pieces = flat.split([parameter.numel() for parameter in networks.parameters()])
     for parameter, piece in zip(networks.parameters(), pieces, strict=True):
         parameter.grad = piece.view_as(parameter)
@@ -193,7 +193,7 @@ def normalize_over_ranks(
     Returns:
         The normalised advantages (no unit).
     """
-    if not dist.is_initialized():
+    if world_size() == 1:
         return normalize_advantages(advantages, mask=mask)
     counts = torch.ones_like(advantages) if mask is None else mask.to(advantages.dtype)
     count = counts.sum()
@@ -236,6 +236,11 @@ def same_weights(networks: nn.Module) -> None:
             dist.broadcast(tensor, src=0)
 
 
+def world_size() -> int:
+    """The number of ranks; 1 where none were started."""
+    return dist.get_world_size() if dist.is_initialized() else 1
+
+
 def summed(numbers: Tensor) -> Tensor:
     """Add up what all ranks hold; the argument is overwritten."""
     with answered():
@@ -245,7 +250,7 @@ def summed(numbers: Tensor) -> Tensor:
 
 def gathered(numbers: Float[Tensor, " n"]) -> Float[Tensor, "ranks n"]:
     """Give the rows of all ranks to each."""
-    rows = [torch.empty_like(numbers) for _ in range(dist.get_world_size())]
+    rows = [torch.empty_like(numbers) for _ in range(world_size())]
     with answered():
         dist.all_gather(rows, numbers)
     return torch.stack(rows)
