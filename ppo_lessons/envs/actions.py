@@ -4,6 +4,8 @@ A Gaussian policy draws any real number. The policy's own draw is what the rollo
 log-probability belongs to it; the environment takes the nearest action that it allows.
 """
 
+import math
+
 import torch
 from gymnasium import Space
 from gymnasium.spaces import Box, Discrete
@@ -63,6 +65,8 @@ def check_action_values(actions: Tensor, space: Space) -> None:  # type: ignore[
         bad, expected = (actions < 0) | (actions >= int(space.n)), f"0 to {int(space.n) - 1}"
         hint = "Choose networks whose policy has as many actions as the space"
     else:
+        if math.isfinite(actions.sum().item()):  # a sum of finite numbers is finite
+            return
         bad, expected = ~torch.isfinite(actions), "a finite number"
         hint = "Look at the policy's means and log_stds; a smaller learning_rate may keep them"
     if bad.any():

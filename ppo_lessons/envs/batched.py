@@ -88,6 +88,7 @@ class BatchedEnvs:
         self.single_observation_space = task.observation_space
         self.single_action_space = task.action_space
         self._limits = box_limits(task.action_space, self.device)
+        self._begins = True
         self._generator = Generator(self.device)
         self._state: State = {}
         self._elapsed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
@@ -95,6 +96,7 @@ class BatchedEnvs:
 
     def reset(self, seed: int) -> Shaped[Tensor, " N *observation"]:
         """Start every copy afresh; the same seed gives the same episodes on the same device."""
+        self._begins = True
         self._generator.manual_seed(seed)
         self._state = self._fresh()
         self._elapsed = torch.zeros_like(self._elapsed)
@@ -110,8 +112,10 @@ class BatchedEnvs:
         if not self._state:
             raise ValueError("there is no state yet; expected reset(seed) before the first step.")
         check_actions(actions, self.single_action_space, self.num_envs)
-        if self.checks_values:
+        # counted actions once: no policy's number of actions grows while it plays
+        if self.checks_values and (self._limits is not None or self._begins):
             check_action_values(actions, self.single_action_space)
+        self._begins = False
         state, rewards, terminated = self.task.advance(
             self._state, cut(actions, self._limits), generator=self._generator
         )

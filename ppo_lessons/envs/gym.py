@@ -102,6 +102,7 @@ class GymEnvs:
         self.autoreset_mode = AutoresetMode(envs.metadata["autoreset_mode"])
         # Under NEXT_STEP: where the next call to step will reset instead of stepping.
         self._resets_next = np.zeros(self.num_envs, dtype=bool)
+        self._begins = True
 
     def reset(self, seed: int) -> Float[Tensor, " N *observation"]:
         """Start every environment afresh, each with a seed of its own derived from `seed`.
@@ -110,6 +111,7 @@ class GymEnvs:
         neighbouring seeds.
         """
         self._resets_next[:] = False
+        self._begins = True
         if isinstance(self.envs.unwrapped, SyncVectorEnv | AsyncVectorEnv):
             seeds = np.random.SeedSequence(seed).generate_state(self.num_envs).tolist()
             observations, _ = self.envs.reset(seed=seeds)
@@ -180,8 +182,12 @@ class GymEnvs:
         """What gymnasium is given: real actions are cut to the box, in the box's own dtype."""
         space = self.single_action_space
         check_actions(actions, space, self.num_envs)
-        check_action_values(actions, space)
-        if not isinstance(space, Box):
+        real = isinstance(space, Box)
+        # counted actions once: no policy's number of actions grows while it plays
+        if real or self._begins:
+            check_action_values(actions, space)
+        self._begins = False
+        if not real:
             return actions.numpy()
         return np.clip(actions.numpy().astype(space.dtype), space.low, space.high)
 
