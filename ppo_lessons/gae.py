@@ -50,19 +50,105 @@ def compute_gae(
 
     Source: Schulman et al. 2016 (GAE), eq. 16; the two masks follow Pardo et al. 2018.
     """
-    check_same_shape(rewards=rewards, truncated=truncated)
+    errors = td_errors(rewards, values, next_values, terminated, gamma=gamma)
+    kept = trace_factors(errors, terminated, truncated, gamma=gamma, gae_lambda=gae_lambda)
+    advantages, kept = list(errors.unbind()), kept.unbind()
+    for t in reversed(range(len(advantages) - 1)):  # backwards: Â_t needs Â_{t+1}
+        # δ_t + kept_t·Â_{t+1}, in one operation
+        advantages[t] = torch.addcmul(advantages[t], kept[t], advantages[t + 1])
+    return torch.stack(advantages)
+
+
+def trace_factors(
+    errors: Float[Tensor, "T N"],
+    terminated: Bool[Tensor, "T N"],
+    truncated: Bool[Tensor, "T N"],
+    *,
+    gamma: float,
+    gae_lambda: float,
+) -> Float[Tensor, "T N"]:
+    """Say how much of what follows each step is kept in its advantage.
+
+        kept_t = γλ·(1 − ended_t),   ended = terminated or truncated
+
+    Args:
+        errors: δ_t, for the dtype.
+        terminated: the step reached a final state.
+        truncated: we stopped watching after this step.
+        gamma: discount per step, in [0, 1].
+        gae_lambda: λ, in [0, 1].
+
+    Returns:
+        kept_t, in [0, 1].
+
+    Raises:
+        ValueError: if shapes differ, or λ leaves [0, 1].
+        TypeError: if a flag is not boolean.
+    """
+    check_same_shape(rewards=errors, truncated=truncated)
     check_bool(truncated=truncated)
     check_unit_interval(gae_lambda=gae_lambda)
-    errors = td_errors(rewards, values, next_values, terminated, gamma=gamma)
-    ended = terminated | truncated
-    # in the dtype of the rewards: a number times a mask would be float32, whatever they are
-    carried = torch.full_like(errors, gamma * gae_lambda).masked_fill(ended, 0)
-    advantages = torch.empty_like(errors)
-    following = torch.zeros_like(errors[0])
-    for t in reversed(range(len(errors))):  # backwards: Â_t needs Â_{t+1}
-        following = errors[t] + carried[t] * following
+    # in the dtype of the errors: a number times a mask would be float32, whatever they are
+    return torch.full_like(errors, gamma * gae_lambda).masked_fill(terminated | truncated, 0)
+
+
+def gae_by_the_book(
+    rewards: Float[Tensor, "T N"],
+    values: Float[Tensor, "T N"],
+    next_values: Float[Tensor, "T N"],
+    terminated: Bool[Tensor, "T N"],
+    truncated: Bool[Tensor, "T N"],
+    *,
+    gamma: float,
+    gae_lambda: float,
+) -> Float[Tensor, "T N"]:
+    """Give what `compute_gae` gives, as the two formulas read, one row after the other.
+
+        δ_t = r_t + γ·(1 − terminated_t)·V(s_{t+1}) − V(s_t)
+        Â_t = δ_t + γλ·(1 − ended_t)·Â_{t+1},   ended = terminated or truncated
+
+    Arguments as there; they are not checked. A row costs ten small operations instead of one.
+    """
+    advantages, following = torch.empty_like(rewards), torch.zeros_like(rewards[0])
+    for t in reversed(range(len(rewards))):
+        error = rewards[t] + gamma * next_values[t].masked_fill(terminated[t], 0) - values[t]
+        ended = terminated[t] | truncated[t]
+        following = error + gamma * gae_lambda * following.masked_fill(ended, 0)
         advantages[t] = following
     return advantages
+
+
+def gae_by_scan(
+    rewards: Float[Tensor, "T N"],
+    values: Float[Tensor, "T N"],
+    next_values: Float[Tensor, "T N"],
+    terminated: Bool[Tensor, "T N"],
+    truncated: Bool[Tensor, "T N"],
+    *,
+    gamma: float,
+    gae_lambda: float,
+) -> Float[Tensor, "T N"]:
+    """Give what `compute_gae` gives in about log₂ T passes over all rows: a recurrence is a scan.
+
+        Â_t = (δ_t + k_t·δ_{t+1}) + (k_t·k_{t+1})·Â_{t+2},   k_t = γλ·(1 − ended_t)
+
+    Two steps together look like one step, so each pass doubles how far a row sees. It does more
+    arithmetic than the loop and has fewer operations: it pays on an accelerator, and for few long
+    rollouts (T = 2048, N = 8) on a CPU.
+
+    Arguments, result and errors are those of `compute_gae`.
+
+    Source: Hillis and Steele 1986, "Data parallel algorithms".
+    """
+    sums = td_errors(rewards, values, next_values, terminated, gamma=gamma)
+    kept = trace_factors(sums, terminated, truncated, gamma=gamma, gae_lambda=gae_lambda)
+    reach = 1  # how many TD errors are in each sum already
+    while reach < len(sums):
+        later = torch.addcmul(sums[:-reach], kept[:-reach], sums[reach:])
+        sums = torch.cat([later, sums[-reach:]])  # the last rows have seen all there is
+        kept = torch.cat([kept[:-reach] * kept[reach:], kept[-reach:]])
+        reach *= 2
+    return sums
 
 
 def bootstrapped_returns(

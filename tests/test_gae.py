@@ -22,7 +22,11 @@ NAN = float("nan")
 FRACTIONS = st.sampled_from([0.0, 0.3, 0.9, 0.99, 1.0])
 SEEDS, SIZES, WIDTHS = st.integers(0, 10_000), st.integers(1, 7), st.integers(1, 3)
 
-compute_gae = under_test(gae.compute_gae)
+# What is claimed of the loop is claimed of its slow and its parallel form too.
+FORMS = (gae.compute_gae, gae.gae_by_the_book, gae.gae_by_scan)
+compute_gae = pytest.fixture(scope="module", name="compute_gae", params=FORMS)(
+    lambda request: request.param
+)
 bootstrapped_returns = under_test(gae.bootstrapped_returns)
 normalize_advantages = under_test(gae.normalize_advantages)
 
@@ -321,6 +325,7 @@ def test_the_inputs_stay_as_they_were_and_a_second_call_agrees(compute_gae):
 
 
 @pytest.mark.messages
+@pytest.mark.parametrize("compute_gae", [gae.compute_gae, gae.gae_by_scan], indirect=True)
 def test_bad_input_to_gae_is_refused(compute_gae):
     def scored(gamma=0.9, gae_lambda=0.8, **changed):
         return compute_gae(**{**WORKED, **changed}, gamma=gamma, gae_lambda=gae_lambda)
