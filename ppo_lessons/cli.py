@@ -4,6 +4,7 @@ train                          train PPO, with a progress bar and a run folder
 check                          say which answers of an exercise notebook pass
 html                           write the widgets as pages that need no kernel and no network
 grade                          hand out, grade and report assignments; preview one's own notebook
+bench                          measure speed and memory beside other implementations
 lab, test, reset, ...          the same as `./course <verb>`, in the Python that is active
 """
 
@@ -28,6 +29,7 @@ USAGE = f"""usage: {PROGRAM} <verb> [options]
   check     check the answers of a lesson            {PROGRAM} check 04
   html      write the widgets as offline pages       {PROGRAM} html --out DIR
   grade     preview, hand out, grade assignments     {PROGRAM} grade --help
+  bench     speed and memory beside other PPOs       {PROGRAM} bench --quick
   {", ".join(COURSE_VERBS)}
             the same as ./course <verb>, in this Python
 """
@@ -57,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "check": check_command,
         "html": html_command,
         "grade": grade_command,
+        "bench": bench_command,
     }
     if verb not in commands:
         known = [*commands, *COURSE_VERBS]
@@ -146,6 +149,20 @@ def grade_command(rest: Sequence[str]) -> int:
     from ppo_lessons.grading.cli import main as grade
 
     return grade(rest)
+
+
+def bench_command(rest: Sequence[str]) -> int:
+    """Measure this course's PPO beside others, in turn.
+
+    Args:
+        rest: the command line behind `bench`.
+
+    Returns:
+        The exit status.
+    """
+    from ppo_lessons.bench.cli import main as bench
+
+    return bench(rest)
 
 
 def train_command(rest: Sequence[str]) -> int:

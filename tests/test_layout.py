@@ -27,7 +27,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("envs", "networks"),
     *(layer for name in LESSON_MODULES for layer in ((name,), AFTER.get(name, ())) if layer),
     ("figures", "checks"),
-    ("widgets", "grading"),
+    ("widgets", "grading", "bench"),
     ("cli",),
 )
 # What the course's mechanism offers, only these may use: a lesson's maths knows of no notebook.
@@ -37,7 +37,7 @@ HOMES = {
     "matplotlib": {"figures"},
     "anywidget": {"widgets"},
     "traitlets": {"widgets", "grading"},
-    "gymnasium": {"envs", "cli"},
+    "gymnasium": {"envs", "cli", "bench"},
     "IPython": {"notebook", "widgets", "grading"},
     "packaging": {"notebook"},
     "tqdm": {"cli", "grading"},
@@ -56,6 +56,8 @@ COMES_ALONG = {
     "ipykernel": "the kernel of a graded notebook; the extra `course` brings it",
     "jupyter_client": "nbval and ipykernel need it",
     "zmq": "jupyter_client needs it",
+    "stable_baselines3": "the extra `bench` brings it; without, `bench` says what to install",
+    "jax": "only PureJaxRL's own Python imports it, in a process of its own",
     "msvcrt": "standard library on Windows",
     "fcntl": "standard library elsewhere",
 }

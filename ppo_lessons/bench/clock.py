@@ -123,11 +123,13 @@ class Greedy:
         """The most likely actions."""
         return self.function(observations)
 
-    def sample(self, observations: Tensor, generator: Any) -> Any:
+    def sample(self, observations: Tensor, generator: Any) -> tuple[Tensor, Tensor]:
         """Is not offered."""
         raise NotImplementedError
 
-    evaluate = sample
+    def evaluate(self, observations: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
+        """Is not offered."""
+        raise NotImplementedError
 
 
 def warm_up() -> None:

@@ -1,4 +1,4 @@
-"""One run in a process of its own, on one thread and one core, so that its peak memory is its own."""
+"""One run in a process of its own, on one thread and one core; its peak memory is its own."""
 
 import json
 import os

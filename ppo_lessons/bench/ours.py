@@ -29,7 +29,10 @@ def speed(*, num_envs: int, num_steps: int, iterations: int, batched: bool) -> d
     """
     config, parts = PRESETS["classic"]
     config = replace(
-        config, num_envs=num_envs, num_steps=num_steps, total_steps=num_envs * num_steps * iterations
+        config,
+        num_envs=num_envs,
+        num_steps=num_steps,
+        total_steps=num_envs * num_steps * iterations,
     )
     envs = BatchedEnvs(CartPole(), num_envs) if batched else make_envs(config.env, num_envs)
     clock = Clock()
@@ -140,7 +143,10 @@ def on_device(
 
     config, parts = PRESETS["classic"]
     config = replace(
-        config, num_envs=num_envs, num_steps=num_steps, total_steps=num_envs * num_steps * iterations
+        config,
+        num_envs=num_envs,
+        num_steps=num_steps,
+        total_steps=num_envs * num_steps * iterations,
     )
     clock = Clock()
 

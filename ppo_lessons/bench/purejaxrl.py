@@ -31,7 +31,7 @@ def speed(*, path: str, num_envs: int, num_steps: int, iterations: int) -> dict[
     """
     sys.path.insert(0, path)
     stand_in("brax", "brax.envs", "brax.envs.wrappers", "brax.envs.wrappers.training", "navix")
-    import jax
+    import jax  # pyright: ignore[reportMissingImports]
 
     ppo = importlib.import_module("purejaxrl.ppo")
     env_steps = num_envs * num_steps * iterations
@@ -53,7 +53,10 @@ def speed(*, path: str, num_envs: int, num_steps: int, iterations: int) -> dict[
         "cpu_seconds": time.process_time() - cpu,
         "wall_seconds": time.perf_counter() - wall,
         "compilation_cpu_seconds": compilation,
-        "versions": {"purejaxrl/ppo.py": digest(path), **{name: version(name) for name in PACKAGES}},
+        "versions": {
+            "purejaxrl/ppo.py": digest(path),
+            **{name: version(name) for name in PACKAGES},
+        },
     }
 
 

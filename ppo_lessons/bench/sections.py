@@ -36,14 +36,14 @@ class Contender:
     Attributes:
         name: as it is printed.
         run: what is run.
-        quick: options that differ under `--quick`.
+        quick: options that differ under `--quick`; None leaves it out there.
         peer: one of `PEERS`, or empty.
         seeded: whether each round is another seed.
     """
 
     name: str
     run: Run
-    quick: dict[str, Any] = field(default_factory=dict)
+    quick: dict[str, Any] | None = field(default_factory=dict)
     peer: str = ""
     seeded: bool = False
 
@@ -167,7 +167,7 @@ def training(places: Places) -> Section:
         Contender(
             sb3_64,
             Run("sb3", "speed", batch(64, 32, iterations=25)),
-            quick={"iterations": 6},
+            quick=None,
             peer="sb3",
         ),
         Contender(
@@ -184,7 +184,7 @@ def training(places: Places) -> Section:
                 batch(64, 32, iterations=512) | {"path": str(places.purejaxrl)},
                 python=str(places.python),
             ),
-            quick={"iterations": 64},
+            quick={"iterations": 32},
             peer="purejaxrl",
         ),
     )
@@ -228,22 +228,14 @@ def racing(places: Places) -> Section:
     ours, own_gym = "ours, preset quick, batched", "ours, preset quick"
     sb3, cleanrl = "SB3, settings of RL Zoo", "CleanRL"
     limit = {"total_steps": GIVE_UP}
-    contenders = (
-        Contender(
-            ours, Run("ours", "solve", limit | {"preset": "quick", "batched": True}), seeded=True
-        ),
-        Contender(
-            own_gym,
-            Run("ours", "solve", limit | {"preset": "quick", "batched": False}),
-            seeded=True,
-        ),
-        Contender(sb3, Run("sb3", "solve", limit), peer="sb3", seeded=True),
-        Contender(
-            cleanrl,
-            Run("cleanrl", "solve", limit | {"path": str(places.cleanrl)}),
-            peer="cleanrl",
-            seeded=True,
-        ),
+    runs = (
+        (ours, "", Run("ours", "solve", limit | {"preset": "quick", "batched": True})),
+        (own_gym, "", Run("ours", "solve", limit | {"preset": "quick", "batched": False})),
+        (sb3, "sb3", Run("sb3", "solve", limit)),
+        (cleanrl, "cleanrl", Run("cleanrl", "solve", limit | {"path": str(places.cleanrl)})),
+    )
+    contenders = tuple(
+        Contender(name, run, quick=None, peer=peer, seeded=True) for name, peer, run in runs
     )
     return Section(
         name="solve",
@@ -275,13 +267,16 @@ def environments() -> Section:
         sync, arrays = f"gymnasium SyncVectorEnv, {num_envs:,}", f"gymnasium arrays, {num_envs:,}"
         options = {"num_envs": num_envs, "seconds": 1.5}
         kinds = ((sync, {"kind": "sync"}), (arrays, {"kind": "vector_entry_point"}))
-        contenders.append(Contender(ours, Run("ours", "envs", options), quick={"seconds": 0.4}))
+        quick = {"seconds": 0.4} if num_envs == 256 else None
+        contenders.append(Contender(ours, Run("ours", "envs", options), quick))
         contenders.extend(
-            Contender(name, Run("ours", "gym_envs", options | kind), quick={"seconds": 0.4})
-            for name, kind in kinds
+            Contender(name, Run("ours", "gym_envs", options | kind), quick) for name, kind in kinds
         )
-        goal = {"target": 14.0, "floor": 8.0} if num_envs == 256 else {}
-        comparisons += [Comparison(ours, (sync,), **goal), Comparison(ours, (arrays,))]
+        target, floor = (14, 8) if num_envs == 256 else (None, None)
+        comparisons += [
+            Comparison(ours, (sync,), target=target, floor=floor),
+            Comparison(ours, (arrays,)),
+        ]
     return Section(
         name="envs",
         title="CartPole-v1 alone, random actions",
@@ -294,53 +289,54 @@ def environments() -> Section:
 
 def advantages() -> Section:
     """The recursion of GAE."""
-    options = {"num_steps": 128, "num_envs": 64, "seconds": 1.5}
-    plain, fused = "textbook loop, 128 × 64", "compute_gae, 128 × 64"
+    loop, fused = "as the formula reads, 128 × 64", "compute_gae, 128 × 64"
+    long_loop, scan = "as the formula reads, 2,048 × 8", "gae_by_scan, 2,048 × 8"
+    runs = (
+        (loop, "gae_by_the_book", 128, 64),
+        (fused, "compute_gae", 128, 64),
+        (long_loop, "gae_by_the_book", 2048, 8),
+        (scan, "gae_by_scan", 2048, 8),
+    )
     contenders = tuple(
         Contender(
-            name, Run("ours", "gae", options | {"function": function}), quick={"seconds": 0.4}
+            name,
+            Run(
+                "ours",
+                "gae",
+                {"function": function, "num_steps": steps, "num_envs": envs, "seconds": 1.5},
+            ),
+            quick={"seconds": 0.4} if name in (loop, fused) else None,
         )
-        for name, function in ((plain, "textbook_gae"), (fused, "compute_gae"))
+        for name, function, steps, envs in runs
     )
     return Section(
         name="gae",
         title="Advantages of a rollout, T × N",
         unit="steps per CPU second",
         contenders=contenders,
-        comparisons=(Comparison(fused, (plain,), target=6, floor=3),),
+        comparisons=(
+            Comparison(fused, (loop,), target=6, floor=3),
+            Comparison(scan, (long_loop,)),
+        ),
     )
 
 
 def device() -> Section:
     """The same loop on a GPU."""
-    sizes = batch(4096, 32, iterations=0)
     cpu, eager, graphs = "ours, CPU, one thread", "ours, GPU", "ours, GPU, CUDA graphs"
-    contenders = (
+    runs = ((cpu, "cpu", False, 4), (eager, "cuda", False, 65), (graphs, "cuda", True, 129))
+    contenders = tuple(
         Contender(
-            cpu,
-            Run("ours", "on_device", sizes | {"device": "cpu", "graphs": False, "iterations": 4}),
-            quick={"iterations": 2},
-        ),
-        Contender(
-            eager,
+            name,
             Run(
                 "ours",
                 "on_device",
-                sizes | {"device": "cuda", "graphs": False, "iterations": 65},
-                gpu=True,
+                batch(4096, 32, iterations=iterations) | {"device": place, "graphs": replayed},
+                gpu=place == "cuda",
             ),
-            quick={"iterations": 17},
-        ),
-        Contender(
-            graphs,
-            Run(
-                "ours",
-                "on_device",
-                sizes | {"device": "cuda", "graphs": True, "iterations": 129},
-                gpu=True,
-            ),
-            quick={"iterations": 33},
-        ),
+            quick={"iterations": max(2, iterations // 4)},
+        )
+        for name, place, replayed, iterations in runs
     )
     return Section(
         name="gpu",
