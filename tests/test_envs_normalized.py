@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode
-from toy_envs import SCRIPTS, endless, same_step, scripted
+from toy_envs import SCRIPTS, FixedPolicy, endless, same_step, scripted
 from waiting import NoWaiting
 
 from ppo_lessons.envs import BatchedEnvs, Envs, NormalizedEnvs, RunningMoments, make_envs
@@ -344,18 +344,12 @@ def test_frozen_environments_show_through_the_same_statistics_and_move_nothing()
     assert torch.equal(saved["returns"], after["returns"])
 
 
-class Still:
-    """A policy that lets the pendulum hang."""
-
-    def greedy(self, observations):
-        return torch.zeros(len(observations), 1)
-
-
 def test_an_evaluation_counts_what_the_task_paid():
     envs = normalized(BatchedEnvs(Pendulum(), 4))
     play(envs, 50)
-    scaled = evaluate(Still(), envs.frozen(BatchedEnvs(Pendulum(), 5)), seed=3)
-    assert torch.equal(scaled, evaluate(Still(), BatchedEnvs(Pendulum(), 5), seed=3))
+    hanging = FixedPolicy(lambda observations: torch.zeros(len(observations), 1))
+    scaled = evaluate(hanging, envs.frozen(BatchedEnvs(Pendulum(), 5)), seed=3)
+    assert torch.equal(scaled, evaluate(hanging, BatchedEnvs(Pendulum(), 5), seed=3))
 
 
 def test_a_learning_curve_is_in_the_unit_of_the_task():

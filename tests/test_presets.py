@@ -103,13 +103,14 @@ def test_a_preset_runs(name):
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_fits_its_environment(name):
     config, parts = PRESETS[name]
-    assert make_envs(config.env, 1).single_observation_space.shape == (4,)
+    shape = (3,) if name == "pendulum" else (4,)
+    assert make_envs(config.env, 1).single_observation_space.shape == shape
     assert parts.names("policy_loss", "mask")
     assert parts.names("value_loss", "mask")
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", ["quick", "classic"])  # a probe counts its actions
 def test_a_preset_learns_to_tell_actions_apart(name):
     config, parts = PRESETS[name]
     short = dataclasses.replace(config, total_steps=100 * config.batch_size)

@@ -17,7 +17,8 @@ from torch.testing import assert_close
 from toy_envs import MODES, SCRIPTS, Coordinate, FixedPolicy, by_parity, endless, episode, scripted
 
 from ppo_lessons.clip import clipped_surrogate_loss
-from ppo_lessons.envs import PROBES, Probe, make_envs
+from ppo_lessons.envs import PROBES, BatchedEnvs, Probe, make_envs
+from ppo_lessons.envs.classic import Pendulum
 from ppo_lessons.gae import compute_gae, normalize_advantages
 from ppo_lessons.networks import Networks, make_networks
 from ppo_lessons.rollout import collect_rollout, start_carry
@@ -503,6 +504,53 @@ def test_explained_variance_is_measured_against_what_came_and_against_the_target
     history = train(config, envs=Probe("reward_by_observation", 4), parts=Parts(networks=networks))
     assert history["ev_lambda"] == pytest.approx([0.75])
     assert history["ev_monte_carlo"] == pytest.approx([0.75])
+
+
+@pytest.mark.messages
+@pytest.mark.parametrize("envs", [make_envs("Pendulum-v1", 4), BatchedEnvs(Pendulum(), 4)])
+def test_networks_whose_policy_does_not_fit_are_refused_at_the_first_step(envs):
+    def two_actions(observation_shape, action_space, *, hidden_sizes, generator):
+        return make_networks(observation_shape, 2, hidden_sizes=hidden_sizes, generator=generator)
+
+    with pytest.raises(ValueError, match=r"expected \(4, 1\) and real numbers") as raised:
+        train(TINY, envs=envs, parts=Parts(networks=two_actions))
+    assert str(raised.value).endswith("Parts(networks=...).")
+
+
+def test_networks_are_told_the_action_space():
+    told = []
+
+    def networks(observation_shape, action_space, *, generator):
+        told.append((observation_shape, action_space))
+        return make_networks(
+            observation_shape, action_space, hidden_sizes=(4,), generator=generator
+        )
+
+    for envs in (Probe("both", 4), BatchedEnvs(Pendulum(), 4)):
+        train(replace(TINY, total_steps=32), envs=envs, parts=Parts(networks=networks))
+        assert told.pop() == (envs.single_observation_space.shape, envs.single_action_space)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda: make_envs("Pendulum-v1", 4), lambda: BatchedEnvs(Pendulum(), 4)]
+)
+def test_actions_are_kept_as_they_were_drawn_and_rated(make):
+    """The environment cuts a torque to ±2; the rollout holds the draw that log_probs_old rates."""
+    kept = []
+    train(replace(TINY, total_steps=32 * 3), envs=make(), on_iteration=kept.append)
+    state = kept[-1]
+    rollout, policy = state.rollout, state.networks.policy
+    assert rollout.actions.shape == (8, 4, 1)
+    assert rollout.actions.abs().max() > 2
+    assert policy.log_stds.grad is not None
+    first = []
+
+    def look(state):
+        first.append((state.rollout, state.stats))
+        return True
+
+    train(TINY, envs=make(), on_iteration=look)
+    assert first[0][1].max_ratio_deviation[0, 0] < 1e-5  # float32 sums in another order
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -174,7 +174,13 @@ def where(choice: Bool[Tensor, " N"], one: State, other: State) -> State:
 
 
 def uniform(
-    num_envs: int, low: float, high: float, *, size: int, generator: Generator, dtype: torch.dtype
+    num_envs: int,
+    low: int | float,
+    high: int | float,
+    *,
+    size: int,
+    generator: Generator,
+    dtype: torch.dtype,
 ) -> Float[Tensor, "size N"]:
     """Draw `size` numbers for each of N copies, between low and high, one row for each number."""
     drawn = torch.rand(size, num_envs, generator=generator, dtype=dtype, device=generator.device)

@@ -41,7 +41,7 @@ class Breakout:
     observation_space: Space[Any]
     action_space: Space[Any]
 
-    def __init__(self, *, sticky: float = 0.1, time_limit: int = 1000):
+    def __init__(self, *, sticky: int | float = 0.1, time_limit: int = 1000):
         if not 0 <= sticky <= 1:
             raise ValueError(f"sticky is {sticky}; expected a probability. Choose sticky=0.1.")
         self.sticky = sticky
