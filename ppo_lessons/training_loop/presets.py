@@ -38,4 +38,19 @@ PRESETS: dict[str, Preset] = {
         ),
         Parts(value_loss=clipped_value_loss),
     ),
+    # Pendulum, an action of one real number (lesson 09). Train it in `NormalizedEnvs` with the same
+    # gamma: `train(config, envs=NormalizedEnvs(BatchedEnvs(Pendulum(), 16), gamma=config.gamma))`.
+    "pendulum": Preset(
+        PPOConfig(
+            env="Pendulum-v1",
+            total_steps=300_000,
+            num_envs=16,
+            num_steps=128,
+            num_epochs=8,
+            num_minibatches=8,
+            learning_rate=1e-3,
+            gamma=0.95,
+        ),
+        Parts(),
+    ),
 }

@@ -29,6 +29,7 @@ LESSONS = (
     "clip",
     "critic",
     "gae",
+    "continuous",
 )
 
 Function = Callable[..., Any]
