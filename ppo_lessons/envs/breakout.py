@@ -122,9 +122,12 @@ class Breakout:
         """Four boards: paddle, ball, where the ball came from, bricks."""
         seen = torch.zeros(*state["bricks"].shape, 4, dtype=torch.bool, device=state["row"].device)
         copies = torch.arange(len(seen), device=seen.device)
-        seen[copies, SIZE - 1, state["paddle"], PADDLE] = True
-        seen[copies, state["row"], state["column"], BALL] = True
-        seen[copies, state["trail_row"], state["trail_column"], TRAIL] = True
+        here = torch.ones_like(
+            copies, dtype=torch.bool
+        )  # a True of Python's would be sent each time
+        seen[copies, SIZE - 1, state["paddle"], PADDLE] = here
+        seen[copies, state["row"], state["column"], BALL] = here
+        seen[copies, state["trail_row"], state["trail_column"], TRAIL] = here
         seen[..., BRICKS] = state["bricks"]
         return seen
 

@@ -25,6 +25,7 @@ from ppo_lessons.gpu_run.ranks import (
     normalize_over_ranks,
     one_process,
     rank_parts,
+    rank_seed,
     reduced_gradient_step,
 )
 from ppo_lessons.gpu_run.timing import Limits, limits, time_stages
@@ -54,6 +55,7 @@ __all__ = [
     "normalize_over_ranks",
     "one_process",
     "rank_parts",
+    "rank_seed",
     "reduced_gradient_step",
     "start_on_device",
     "time_stages",
