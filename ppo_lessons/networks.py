@@ -12,6 +12,7 @@ from jaxtyping import Float, Int, Shaped
 from torch import Generator, Tensor, nn
 from torch.nn.utils import skip_init
 
+from ppo_lessons.activations import Tanh
 from ppo_lessons.shapes import check_same_shape
 
 HIDDEN_GAIN = sqrt(2)
@@ -61,7 +62,7 @@ def mlp(
     """
     layers: list[nn.Module] = []
     for before, after in pairwise([inputs, *hidden_sizes]):
-        layers += [linear(before, after, gain=HIDDEN_GAIN, generator=generator), nn.Tanh()]
+        layers += [linear(before, after, gain=HIDDEN_GAIN, generator=generator), Tanh()]
     last = hidden_sizes[-1] if hidden_sizes else inputs
     return nn.Sequential(*layers, linear(last, outputs, gain=output_gain, generator=generator))
 

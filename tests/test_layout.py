@@ -23,15 +23,15 @@ SUPPORT = ("__init__", "lessons", "quizzes", "claims", "progress", "notebook")
 AFTER = {"training_loop": ("runs",)}  # usable by the lessons that follow
 LAYERS: tuple[tuple[str, ...], ...] = (
     SUPPORT,
-    ("types", "shapes", "mdp"),
+    ("types", "shapes", "activations", "mdp"),
     ("envs", "networks"),
     *(layer for name in LESSON_MODULES for layer in ((name,), AFTER.get(name, ())) if layer),
-    ("figures", "checks"),
+    ("figures", "checks", "audit"),
     ("widgets", "grading", "bench"),
     ("cli",),
 )
 # What the course's mechanism offers, only these may use: a lesson's maths knows of no notebook.
-USERS_OF_SUPPORT = {*SUPPORT, "checks", "widgets", "grading", "cli"}
+USERS_OF_SUPPORT = {*SUPPORT, "checks", "audit", "widgets", "grading", "cli"}
 # library -> who may import it
 HOMES = {
     "matplotlib": {"figures"},

@@ -11,6 +11,7 @@ from torch import nn
 from torch.distributions import Categorical, Independent, Normal
 from torch.testing import assert_close
 
+from ppo_lessons.activations import Tanh
 from ppo_lessons.networks import (
     CategoricalPolicy,
     Critic,
@@ -105,7 +106,7 @@ def test_policy_and_critic_share_nothing():
 
 def test_tanh_stands_between_layers_and_nothing_after_the_last():
     network = mlp(2, (3,), 1, output_gain=1.0, generator=generator())
-    assert [type(layer) for layer in network] == [nn.Linear, nn.Tanh, nn.Linear]
+    assert [type(layer) for layer in network] == [nn.Linear, Tanh, nn.Linear]
     first, last = layers_of(network)
     x = torch.randn(5, 2, generator=generator(1))
     expected = torch.tanh(x @ first.weight.T) @ last.weight.T

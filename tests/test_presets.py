@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch.optim import Adam
 
+from ppo_lessons.activations import Tanh
 from ppo_lessons.critic import clipped_value_loss
 from ppo_lessons.envs import Probe, make_envs
 from ppo_lessons.networks import make_networks
@@ -75,7 +76,7 @@ def test_the_networks_and_the_optimizer_are_those_that_were_published():
     networks = make_networks((4,), 2, hidden_sizes=(64, 64), generator=torch.Generator())
     for body, outputs, gain in ((networks.policy.body, 2, 0.01), (networks.critic.body, 1, 1.0)):
         assert [type(layer) for layer in body] == [
-            nn.Linear, nn.Tanh, nn.Linear, nn.Tanh, nn.Linear
+            nn.Linear, Tanh, nn.Linear, Tanh, nn.Linear
         ]  # fmt: skip
         assert [layer.weight.shape for layer in body[::2]] == [(64, 4), (64, 64), (outputs, 64)]
         largest = torch.linalg.matrix_norm(body[-1].weight, ord=2)

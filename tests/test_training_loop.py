@@ -16,10 +16,11 @@ from torch.optim import SGD
 from torch.testing import assert_close
 from toy_envs import MODES, SCRIPTS, Coordinate, FixedPolicy, by_parity, endless, episode, scripted
 
-from ppo_lessons.clip import clipped_surrogate_loss
+from ppo_lessons.clip import clip_fractions, clipped_surrogate_loss
 from ppo_lessons.envs import PROBES, BatchedEnvs, Probe, make_envs
 from ppo_lessons.envs.classic import Pendulum
 from ppo_lessons.gae import compute_gae, normalize_advantages
+from ppo_lessons.importance import approximate_kl, importance_ratios
 from ppo_lessons.networks import Networks, make_networks
 from ppo_lessons.rollout import collect_rollout, start_carry
 from ppo_lessons.training_loop import (
@@ -35,6 +36,7 @@ from ppo_lessons.training_loop import (
     train,
     update,
 )
+from ppo_lessons.training_loop.update import measure
 from ppo_lessons.types import Batch, UpdateStats
 
 # Claims take these as fixtures, so that they can be tried on mistakes as well.
@@ -271,6 +273,26 @@ def test_what_is_measured_is_measured_before_the_step():
     # Ratios of 1 and advantages of mean 0: the loss is 0 and its gradient is not.
     assert stats.policy_loss.abs().item() < 1e-6
     assert stats.gradient_norm.item() > 0
+
+
+@pytest.mark.parametrize("mask", [None, torch.arange(300) % 3 > 0])
+def test_measures_are_those_of_the_lessons_functions(mask):
+    old, moved, advantages = torch.randn(3, 300, generator=generator()).unbind()
+    log_probs_old, log_probs = old - 3, old - 3 + 0.2 * moved
+    if mask is not None:
+        log_probs = log_probs.masked_fill(~mask, math.nan)
+    given = log_probs, log_probs_old
+    outside, silent = clip_fractions(*given, advantages, clip_epsilon=0.2, mask=mask)
+    kept = slice(None) if mask is None else mask
+    expected = {
+        "kl_k1": approximate_kl(*given, estimator="k1", mask=mask),
+        "kl_k3": approximate_kl(*given, estimator="k3", mask=mask),
+        "fraction_outside": outside,
+        "fraction_zero_gradient": silent,
+        "max_ratio_deviation": (importance_ratios(*given)[kept] - 1).abs().max(),
+    }
+    assert 0.05 < silent < outside < 0.5, "the cases must be there"
+    assert_close(measure(*given, advantages, 0.2, mask), expected)
 
 
 # --- One gradient step ---------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from waiting import NoWaiting, Waits
 from ppo_lessons.critic import clipped_value_loss
 from ppo_lessons.envs import CartPole
 from ppo_lessons.envs.batched import BatchedEnvs
-from ppo_lessons.gae import compute_gae
+from ppo_lessons.gae import compute_gae, gae_by_scan
 from ppo_lessons.networks import make_networks
 from ppo_lessons.rollout import collect_rollout, score_values, start_carry
 from ppo_lessons.training_loop import Parts, make_optimizer, score, squeeze, update
@@ -82,7 +82,7 @@ def test_collecting_does_not_wait(accelerator):
     assert rollout.truncated.any()  # the ends were met on the way
 
 
-@pytest.mark.parametrize("advantages", [compute_gae])
+@pytest.mark.parametrize("advantages", [compute_gae, gae_by_scan])
 def test_scoring_does_not_wait(accelerator, advantages):
     networks, rollout = collected()
     with NoWaiting():
