@@ -52,8 +52,9 @@ class Tanh(nn.Tanh):
     that are no whole vectors it is PyTorch's own tanh.
     """
 
-    def forward(self, x: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+    def forward(self, input: Float[Tensor, "..."]) -> Float[Tensor, "..."]:  # theirs: torch
         """Give tanh(x)."""
+        x = input
         whole = x.ndim > 0 and x.shape[-1] % WHOLE_VECTORS == 0
         if not whole or x.dtype != torch.float32 or x.device.type != "cpu":
             return x.tanh()

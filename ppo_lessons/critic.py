@@ -255,10 +255,10 @@ def known_returns(
     check_bool(terminated=terminated, truncated=truncated)
     check_finite(rewards=rewards)
     check_unit_interval(gamma=gamma)
-    returns, known = torch.empty_like(rewards), torch.empty_like(terminated)
-    following, reaches_end = torch.zeros_like(rewards[0]), torch.zeros_like(terminated[0])
-    for t in reversed(range(len(rewards))):  # backwards: G_t needs G_{t+1}
-        reaches_end = terminated[t] | (reaches_end & ~truncated[t])
-        following = rewards[t] + gamma * following * ~terminated[t]
-        returns[t], known[t] = following, reaches_end
-    return returns.masked_fill(~known, 0), known
+    kept = torch.full_like(rewards, gamma).masked_fill(terminated, 0).unbind()
+    returns, known, cut = list(rewards.unbind()), list(terminated.unbind()), truncated.unbind()
+    for t in reversed(range(len(rewards) - 1)):  # backwards: G_t needs G_{t+1}
+        returns[t] = torch.addcmul(returns[t], kept[t], returns[t + 1])  # r_t + kept_t·G_{t+1}
+        known[t] = known[t] | (known[t + 1] & ~cut[t])
+    reaches_end = torch.stack(known)
+    return torch.stack(returns).masked_fill(~reaches_end, 0), reaches_end

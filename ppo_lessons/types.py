@@ -100,8 +100,11 @@ class Batch:
 
     def rows(self, indices: Int[Tensor, " M"]) -> "Batch":
         """Take some rows, as a batch of their own."""
-        columns: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
-        return Batch(**{name: None if x is None else x[indices] for name, x in columns.items()})
+
+        def part(column: Tensor | None) -> Any:
+            return None if column is None else column[indices]
+
+        return Batch(**{f.name: part(getattr(self, f.name)) for f in fields(self)})
 
 
 @dataclass(frozen=True)
