@@ -179,39 +179,46 @@ def test_one_process_alone_steps_and_normalises_as_without_ranks(whole):
     assert torch.equal(*both)
 
 
-@pytest.mark.parametrize("num_minibatches", [1, 4])
-def test_a_squeeze_on_two_ranks_is_that_of_the_union_of_their_rows(whole, num_minibatches):
-    """Two epochs, ratios and clip at work: the ranks' rows, against one process with both's."""
-    config = replace(CONFIG, num_minibatches=num_minibatches)
+ORDERS = [
+    [torch.randperm(ROWS // 2, generator=generator(10 * rank + epoch)) for epoch in range(2)]
+    for rank in range(2)
+]
+
+
+def squeezed_on_a_rank(rank, num_minibatches):
+    """Two epochs over half of the rows, in a fixed order: weights and gradient norms."""
+    epochs = iter(ORDERS[rank])
     half = replace(
-        config, num_envs=ROWS // 2, total_steps=ROWS // 2, num_minibatches=num_minibatches
+        CONFIG, num_envs=ROWS // 2, total_steps=ROWS // 2, num_minibatches=num_minibatches
     )
-    orders = [
-        [torch.randperm(ROWS // 2, generator=generator(10 * rank + k)) for k in range(2)]
-        for rank in range(2)
-    ]
+    parts = gpu_run.rank_parts(
+        Parts(minibatches=lambda rows, number: iter(next(epochs).tensor_split(number)))
+    )
+    model, rows = networks(), halves(batch())[rank]
+    stats = squeeze(model, adam(model), rows, half, parts=parts, generator=generator())
+    return weights(model), stats.gradient_norm
 
-    def dealt(orders):
-        epochs = iter(orders)
-        return lambda rows, number, *, generator: iter(next(epochs).tensor_split(number))
 
-    def on_a_rank(rank):
-        model = networks()
-        parts = gpu_run.rank_parts(Parts(minibatches=dealt(orders[rank])))
-        rows = halves(whole)[rank]
-        stats = squeeze(model, adam(model), rows, half, parts=parts, generator=generator())
-        return weights(model), stats.gradient_norm
+def squeezed_alone(num_minibatches):
+    """The same epochs in one process: each minibatch is the union of the ranks' minibatches."""
+    epochs = iter(zip(*ORDERS, strict=True))
 
-    def union(rows, number, *, generator):
-        first, second = (next(epochs).tensor_split(number) for epochs in alternating)
-        return iter([torch.cat([a, b + ROWS // 2]) for a, b in zip(first, second, strict=True)])
+    def union(rows, number):
+        first, second = (order.tensor_split(number) for order in next(epochs))
+        return iter([torch.cat([a, b + rows // 2]) for a, b in zip(first, second, strict=True)])
 
-    alternating = [iter(order) for order in orders]
-    model = networks()
-    parts = Parts(minibatches=union)
-    stats = squeeze(model, adam(model), whole, config, parts=parts, generator=generator())
-    for result in together(on_a_rank):
-        assert_close(result, (weights(model), stats.gradient_norm), **EXACT)
+    config, model = replace(CONFIG, num_minibatches=num_minibatches), networks()
+    stats = squeeze(
+        model, adam(model), batch(), config, parts=Parts(minibatches=union), generator=generator()
+    )
+    return weights(model), stats.gradient_norm
+
+
+@pytest.mark.parametrize("num_minibatches", [1, 4])
+def test_a_squeeze_on_two_ranks_is_that_of_the_union_of_their_rows(num_minibatches):
+    """Two epochs, ratios and clip at work; processes: `test_gpu_run_ranks.py`."""
+    for result in together(lambda rank: squeezed_on_a_rank(rank, num_minibatches)):
+        assert_close(result, squeezed_alone(num_minibatches), **EXACT)
 
 
 def test_parts_of_ones_own_that_ranks_cannot_share_are_refused():

@@ -12,6 +12,8 @@ from ppo_lessons.training_loop import PPOConfig
 FLOAT, LONG, FLAG = 4, 8, 1  # bytes
 ROW = 3 * FLOAT + LONG + 3 * FLAG  # reward, log-prob, return and length so far, three flags
 
+HEAD = 24  # numbers of a sample in losses and ratios, besides the layers
+
 
 def memory_needed(
     config: PPOConfig,
@@ -46,7 +48,7 @@ def memory_needed(
         "score": samples * (2 * max(looked_at) + 2 * FLOAT),
         # With them, policy and critic keep all layers, and two gradients are under way.
         "squeeze": minibatch
-        * (observation + action + 4 * FLOAT + 2 * sum(looked_at) + 2 * max(looked_at)),
+        * (observation + action + HEAD * FLOAT + 2 * sum(looked_at) + 2 * max(looked_at)),
     }
     stays = bytes_of["rollout"] + bytes_of["batch"]
     return bytes_of | {"total": stays + max(bytes_of["score"], bytes_of["squeeze"])}
