@@ -17,12 +17,10 @@ from typing import Any, NamedTuple
 
 from benchmarks.record import RESULTS, write_result
 from ppo_lessons.envs import TASKS, BatchedEnvs, Envs, make_envs
-from ppo_lessons.training_loop import PPOConfig, TrainState, evaluate, train
+from ppo_lessons.training_loop import PRESETS, PPOConfig, TrainState, evaluate, train
 
 EPISODES = 100
-BATCHED = PPOConfig(
-    num_envs=64, num_steps=32, num_epochs=4, num_minibatches=8, learning_rate=2.5e-3
-)
+BATCHED = PRESETS["batched"].config
 
 
 class Goal(NamedTuple):

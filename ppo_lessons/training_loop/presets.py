@@ -38,6 +38,18 @@ PRESETS: dict[str, Preset] = {
         ),
         Parts(value_loss=clipped_value_loss),
     ),
+    # CartPole as one tensor program: `train(config, envs=BatchedEnvs(CartPole(), 64))`. Twice the
+    # environments of "quick" and half its epochs: more steps, each of them cheaper.
+    "batched": Preset(
+        PPOConfig(
+            num_envs=64,
+            num_steps=32,
+            num_epochs=4,
+            num_minibatches=8,
+            learning_rate=2.5e-3,
+        ),
+        Parts(),
+    ),
     # Pendulum, an action of one real number (lesson 09). Train it in `NormalizedEnvs` with the same
     # gamma: `train(config, envs=NormalizedEnvs(BatchedEnvs(Pendulum(), 16), gamma=config.gamma))`.
     "pendulum": Preset(
