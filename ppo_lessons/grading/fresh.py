@@ -395,7 +395,10 @@ def scored_values(hand: Hand, inputs: Arguments, options: Arguments) -> None:
 def advantages_that_count(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     """Advantages; where only one counts all stay equal, since nobody says what 0/0 is."""
     counted = sum(leaves(options.get("mask", [True, True])))
+    alike = len(set(leaves(inputs["advantages"]))) == 1
     real("advantages")(hand if counted > 1 else Hand(hand.random, kept=True), inputs, options)
+    if alike:  # in halves, whose mean is exact in float32 too: a spread of 0 stays 0
+        inputs["advantages"] = each(inputs["advantages"], lambda x: round(2 * x) / 2)
 
 
 def whole_critic(hand: Hand, inputs: Arguments, options: Arguments) -> None:
@@ -577,6 +580,36 @@ def gradient_steps(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     options["max_grad_norm"] = digits(ratio * now, 4)
 
 
+def cut_actions(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Draws on their side of the limits, which move if they are not the usual ones."""
+    limits = options["low"], options["high"]
+    if limits != (-2.0, 2.0):
+        options["low"], options["high"] = map(hand.near, limits)
+    now = options["low"], options["high"]
+    before = inputs["log_stds"]
+    after = [hand.once(x, lambda x=x: hand.near(x)) for x in before]
+
+    def pair(mean: float, noise: float, old: float, new: float) -> tuple[float, float]:
+        side = bisect_left(limits, mean + exp(old) * noise)
+        for _ in range(300):
+            here, push = hand.near(mean), hand.near(noise)
+            action = here + exp(new) * push
+            if bisect_left(now, action) == side and all(abs(action - x) > 0.05 for x in now):
+                return here, push
+        return mean, noise
+
+    for number, (means, noises) in enumerate(zip(inputs["means"], inputs["noise"], strict=True)):
+        keys = zip(means, noises, before, after, strict=True)
+        found = [hand.once(key, lambda key=key: pair(*key)) for key in keys]
+        inputs["means"][number], inputs["noise"][number] = map(list, zip(*found, strict=True))
+    inputs["log_stds"] = after
+
+
+def counted(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """A whole number of observations before; none and one stay."""
+    inputs["count"] = float(hand.count(int(inputs["count"])))
+
+
 def made(thing: Any) -> Made:
     """Give the same thing for each call."""
     return Made(words=str(thing), make=lambda: thing)
@@ -608,6 +641,48 @@ def elsewhere(
         return scale * inner((theta - here) / unit + there)
 
     return Made(words=f"{curve.words}, elsewhere", make=lambda: outer)
+
+
+def layer_widths(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Networks with as many layers, for the same observations; one output stays one."""
+    observed = 0
+    for name, given in inputs.items():
+        widths = [x if x == 1 else hand.random.randint(2, 2 * x + 2) for x in given.make()]
+        observed = observed or widths[0]
+        inputs[name] = made([observed, *widths[1:]])
+
+
+def rank_moments(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Statistics of as many ranks; a rank without a sample stays so."""
+
+    def redrawn(count: float, mean: float, spread: float) -> list[float]:
+        more = float(hand.count(int(count)))
+        return [more, hand.near(mean), hand.near(spread)]
+
+    inputs["moments"] = [
+        hand.once(tuple(row), lambda row=row: redrawn(*row)) for row in inputs["moments"]
+    ]
+
+
+def rank_gradients(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Gradients of as many ranks; what was too long on average still is."""
+
+    def length(table: Sequence[Sequence[float]]) -> float:
+        return hypot(*(sum(column) / len(table) for column in zip(*table, strict=True)))
+
+    before = length(inputs["gradients"])
+    real("gradients")(hand, inputs, options)
+    ratio = beside(hand, options["max_grad_norm"] / before, [1.0], [1.0])
+    options["max_grad_norm"] = digits(ratio * length(inputs["gradients"]), 4)
+
+
+def decays(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """How much of the future counts, in each row; ends stay ends."""
+
+    def draw(x: float) -> float:
+        return round(1 - (1 - x) * hand.random.uniform(0.6, 1.15), 3) if x else 0.0
+
+    inputs["decays"] = each(inputs["decays"], lambda x: hand.once(x, lambda: draw(x)))
 
 
 # --- what is drawn in the last stage -------------------------------------------------------
@@ -659,6 +734,11 @@ def episodes_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     inputs.update(running_drawn("", hand.random.randrange(10**6), steps, envs).inputs)
 
 
+def terminations_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Which copies terminated."""
+    inputs["terminated"] = each(inputs["terminated"], lambda _: hand.random.random() < 0.4)
+
+
 def search_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     """Another factor, limit and number of tries, none of them near a decision."""
     start, step = (torch.tensor(inputs[name], dtype=torch.float64) for name in inputs)
@@ -680,6 +760,7 @@ def search_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
 OF_GAE = (real("rewards"), scored_values, fraction("gamma", "gae_lambda"))
 OF_CLIP = (clipped_ratios, real("advantages"))
 OF_PAIRS = (log_prob_pairs, real("advantages"))
+OF_GAUSSIANS = (real("actions", "means"), real("log_stds"))
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "reinforce.log_prob": (logits,),
     "reinforce.rewards_to_go": (real("rewards"), fraction("gamma")),
@@ -738,6 +819,17 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
         real("learning_rate"),
         repetitions("num_epochs"),
     ),
+    "continuous.gaussian_log_probs": OF_GAUSSIANS,
+    "continuous.gaussian_scores": OF_GAUSSIANS,
+    "continuous.squashed_log_probs": (real("drawn", "means"), real("log_stds")),
+    "continuous.mended_actions": (cut_actions,),
+    "continuous.merge_moments": (counted, real("mean", "observations"), real("m2")),
+    "continuous.scaled_rewards": (real("rewards"), fraction("gamma")),
+    "gpu_run.autoreset": (real("reached", "fresh"),),
+    "gpu_run.flops_per_env_step": (layer_widths, repetitions("num_epochs")),
+    "gpu_run.combine_moments": (rank_moments,),
+    "gpu_run.averaged_gradient": (rank_gradients,),
+    "gpu_run.mended_scan": (real("td_errors"), decays),
 }
 DRAWN_ANEW: Mapping[str, Rule] = {
     "reinforce.rewards_to_go": ends_drawn,
@@ -753,4 +845,6 @@ DRAWN_ANEW: Mapping[str, Rule] = {
     "rollout.bootstrapped_returns": rollout_drawn,
     "rollout.mended_ends": rollout_drawn,
     "rollout.episode_returns": episodes_drawn,
+    "gpu_run.autoreset": terminations_drawn,
+    "continuous.scaled_rewards": some_ends_drawn,
 }

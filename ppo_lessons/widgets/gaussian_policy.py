@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import torch
 
+from ppo_lessons.continuous import gaussian_kl
 from ppo_lessons.figures.gaussian_policy import gaussian_policy_figure
 from ppo_lessons.importance import importance_ratios
 from ppo_lessons.networks import gaussian_log_probs
@@ -155,8 +156,11 @@ class GaussianPolicy(TeachingWidget):
 
         log(σ / σ_old) + (σ_old² + (μ_old − μ)²) / (2σ²) − ½
         """
-        squares = exp(2 * self.log_std_old) + (self.mean_old - self.mean) ** 2
-        return self.log_std - self.log_std_old + squares * exp(-2 * self.log_std) / 2 - 0.5
+        mu, log_stds, mu_old, log_stds_old = (
+            torch.tensor([each], dtype=torch.float64)
+            for each in (self.mean, self.log_std, self.mean_old, self.log_std_old)
+        )
+        return float(gaussian_kl(mu, log_stds, mu_old, log_stds_old))
 
     @property
     def inside(self) -> list[Interval]:
