@@ -524,7 +524,7 @@ def test_a_changed_run_of_cells_is_noticed(monkeypatch):
 # --- the clock -----------------------------------------------------------------------------
 
 
-def test_waiting_for_a_processor_does_not_count_but_a_third_does(monkeypatch):
+def test_waiting_for_a_processor_does_not_count_but_an_eighth_does(monkeypatch):
     now, waited = [0.0], [5.0]
     monkeypatch.setattr(nbval_plugin.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(nbval_plugin.Clock, "waited", lambda clock: waited[0])
@@ -532,7 +532,16 @@ def test_waiting_for_a_processor_does_not_count_but_a_third_does(monkeypatch):
     now[0], waited[0] = 12.0, 9.0
     assert clock.passed() == pytest.approx(12 - 4)
     waited[0] = 16.0
-    assert clock.passed() == pytest.approx(4)
+    assert clock.passed() == pytest.approx(1.5)
+
+
+def test_time_in_which_the_reader_of_a_kernel_waits_does_not_count_either(monkeypatch):
+    now, waited = [0.0], {1: 2.0, os.getpid(): 3.0}
+    monkeypatch.setattr(nbval_plugin.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(nbval_plugin, "waited_by", lambda process: waited[process])
+    clock = nbval_plugin.Clock(1)
+    now[0], waited[1], waited[os.getpid()] = 12.0, 4.0, 6.0
+    assert clock.passed() == pytest.approx(12 - 2 - 3)
 
 
 def test_processes_that_share_memory_are_not_counted_twice():

@@ -19,6 +19,7 @@ HOME = {
     "RatioFromLogits": "ratio_from_logits",
     "ReturnHorizon": "return_horizon",
     "RunScrubber": "run_scrubber",
+    "ThroughputLedger": "throughput_ledger",
     "TrustRegion": "trust_region_map",
     "ValueFit": "value_fit",
 }

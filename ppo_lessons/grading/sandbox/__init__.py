@@ -25,7 +25,7 @@ class Limits:
         cell: seconds that a cell may take; waiting for a busy processor is not counted.
         notebook: seconds that all cells after the first answer may take together.
         start: seconds for the kernel's start, and for the cells before the first answer.
-        wall: seconds without any news after which the trusted process is ended; more than three
+        wall: seconds without any news after which the trusted process is ended; more than eight
             times `start`, which a busy processor may stretch so much.
         memory: bytes of address space for each process.
         resident: bytes that all processes of a student may hold together.
@@ -41,7 +41,7 @@ class Limits:
     cell: float = 10.0
     notebook: float = 60.0
     start: float = 60.0
-    wall: float = 200.0
+    wall: float = 500.0
     memory: int = 8 * GIB
     resident: int = 3 * GIB
     disk: int = 64 * MIB

@@ -1,0 +1,63 @@
+"""Words of ThroughputLedger."""
+
+WORDS = {
+    "en": {
+        "title": "Ledger of a fast run",
+        "question": "Where does each microsecond go?",
+        "num_envs": "copies N",
+        "num_steps": "steps T",
+        "num_epochs": "epochs K",
+        "num_minibatches": "minibatches M",
+        "hidden": "units",
+        "device": "machine",
+        "launch_us": "a launch costs (µs)",
+        "device_core": "one core, as measured",
+        "device_t4": "a T4 by its published peaks",
+        "device_h200": "an H200 by its published peaks",
+        "choice_core": "one core (measured)",
+        "choice_t4": "T4 (published peak)",
+        "choice_h200": "H200 (published peak)",
+        "limit_arithmetic": "the arithmetic binds",
+        "limit_memory": "the memory binds",
+        "limit_launches": "the launches bind",
+        "short_arithmetic": "arithmetic",
+        "short_memory": "memory",
+        "short_launches": "launches",
+        "stage_collect": "collect",
+        "stage_score": "score",
+        "stage_squeeze": "squeeze",
+        "stage_all": "together",
+        "guess": "N = {num_envs}, T = {num_steps}, K = {num_epochs}, M = {num_minibatches}, two "
+        "layers of {hidden}, on {machine}: what binds?",
+        "guessed": "You said: {guess}. On this machine {binds}.",
+        "guessed_nothing": "On this machine {binds}.",
+        "stages_title": "least time of each stage",
+        "micros_axis": "µs for each environment step",
+        "stage_axis": "stage",
+        "rate_title": "what each limit allows",
+        "env_axis": "copies N",
+        "rate_axis": "steps a second",
+        "legend_now": "N now",
+        "flops_per_step": "FLOPs of a step",
+        "launches": "launches of an iteration",
+        "megabytes": "memory (MB)",
+        "steps_per_second": "steps a second at most",
+        "thousand": "{number} thousand",
+        "million": "{number} million",
+        "about": "CartPole, policy and critic of two layers. The core was measured once, and an "
+        "iteration was counted. For the GPUs: peak speeds that NVIDIA has published, and a launch "
+        "as you assume it; nobody has measured them here. No machine reaches its limit.",
+        "sentence": "{num_envs} × {num_steps} steps on {machine}: {binds}. It allows {rate} "
+        "environment steps a second, at {cost} FLOPs each; the run takes {megabytes} MB.",
+        "sentence_hidden": "An iteration of {num_envs} × {num_steps} steps waits on {machine}. Say "
+        "what binds, then reveal.",
+        "state_guess": "guess first",
+        "state_few": "few copies, one core",
+        "state_many": "many copies, one core",
+        "state_wide": "wide networks, one core",
+        "state_gpu_few": "few copies on a large GPU",
+        "state_gpu_many": "many copies on a large GPU",
+        "state_gpu_graph": "as a graph: cheaper launches",
+        "state_gpu_small": "a small GPU",
+    }
+}
