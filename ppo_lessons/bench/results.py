@@ -222,6 +222,8 @@ def ratio(
     """
     ours = readings.get(comparison.ours, [])
     peers = [readings[name] for name in comparison.peers if readings.get(name)]
+    if not ours or not peers:
+        return None
     if comparison.quantity == "seconds":
         found = race_ratio(section, ours, peers)
     elif comparison.quantity == "memory":
@@ -234,9 +236,8 @@ def ratio(
         found = [
             rate(section, row) / max(rate(section, peer) for peer in turn)
             for row, *turn in zip(ours, *peers, strict=False)
-            if turn
         ]
-    if not peers or not found:
+    if not found:
         return None
     median = statistics.median(found)
     return {
