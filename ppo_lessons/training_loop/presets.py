@@ -55,10 +55,10 @@ PRESETS: dict[str, Preset] = {
     "pendulum": Preset(
         PPOConfig(
             env="Pendulum-v1",
-            total_steps=300_000,
+            total_steps=122_880,
             num_envs=16,
             num_steps=128,
-            num_epochs=8,
+            num_epochs=10,
             num_minibatches=8,
             learning_rate=1e-3,
             gamma=0.95,
