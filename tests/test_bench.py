@@ -384,7 +384,7 @@ def test_bad_input_is_refused_before_anything_runs(folder, capsys, arguments, wo
 @pytest.mark.messages
 def test_an_unknown_section_is_answered_with_the_known_ones(capsys):
     with pytest.raises(SystemExit) as stopped:
-        cli.main(["bench", "--only", "trian"])
+        cli.main(["bench", "--only", "training"])
     assert stopped.value.code == 2
     assert "choose from" in capsys.readouterr().err
 
