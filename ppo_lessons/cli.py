@@ -5,6 +5,7 @@ check                          say which answers of an exercise notebook pass
 html                           write the widgets as pages that need no kernel and no network
 grade                          hand out, grade and report assignments; preview one's own notebook
 bench                          measure speed and memory beside other implementations
+audit                          say which mistake gives the numbers of a PPO
 lab, test, reset, ...          the same as `./course <verb>`, in the Python that is active
 """
 
@@ -30,6 +31,7 @@ USAGE = f"""usage: {PROGRAM} <verb> [options]
   html      write the widgets as offline pages       {PROGRAM} html --out DIR
   grade     preview, hand out, grade assignments     {PROGRAM} grade --help
   bench     speed and memory beside other PPOs       {PROGRAM} bench --quick
+  audit     find the mistake in tensors of any PPO   {PROGRAM} audit FILE.npz
   {", ".join(COURSE_VERBS)}
             the same as ./course <verb>, in this Python
 """
@@ -60,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "html": html_command,
         "grade": grade_command,
         "bench": bench_command,
+        "audit": audit_command,
     }
     if verb not in commands:
         known = [*commands, *COURSE_VERBS]
@@ -163,6 +166,20 @@ def bench_command(rest: Sequence[str]) -> int:
     from ppo_lessons.bench.cli import main as bench
 
     return bench(rest)
+
+
+def audit_command(rest: Sequence[str]) -> int:
+    """Say whether the tensors of a PPO agree, or which mistake gives their numbers.
+
+    Args:
+        rest: the command line behind `audit`.
+
+    Returns:
+        0 if nothing is wrong, 1 if something is.
+    """
+    from ppo_lessons.audit.cli import main as report
+
+    return report(rest, PROGRAM)
 
 
 def train_command(rest: Sequence[str]) -> int:

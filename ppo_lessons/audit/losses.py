@@ -1,0 +1,318 @@
+"""What stands behind the rollout: normalised advantages, ratios, losses, their sum."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ppo_lessons.audit.explain import Prediction
+from ppo_lessons.importance import importance_ratios
+from ppo_lessons.shapes import masked_mean
+
+
+@dataclass(frozen=True)
+class Target:
+    """returns = advantages + values."""
+
+    advantages: Tensor
+    values: Tensor
+    next_values: Tensor | None
+    new_values: Tensor | None
+    rounding: float
+    sign: float = 1.0
+    known: Tensor | None = None
+
+    def predict(self) -> Prediction:
+        """Â + V of each row."""
+        terms = self.advantages.abs() + self.values.abs()
+        return Prediction(
+            self.advantages + self.sign * self.values, self.rounding * terms, self.known
+        )
+
+
+@dataclass(frozen=True)
+class Norm:
+    """(Â − mean) / (deviation + epsilon), with mean and deviation of a pool.
+
+    Attributes:
+        advantages: Â of the samples.
+        pool: from which mean and deviation come; a table [K, B/K] has one of each per row.
+        batch: Â of the whole batch, where the samples are some of its rows.
+        table: Â as [T, N], where the samples are the whole batch.
+    """
+
+    advantages: Tensor
+    pool: Tensor
+    rounding: float
+    batch: Tensor | None = None
+    table: Tensor | None = None
+    mask: Tensor | None = None
+    correction: int = 0
+    epsilon: float = 1e-8
+    centred: bool = True
+    power: float = 0.5
+    axis: int | None = None
+
+    def predict(self) -> Prediction:
+        """The normalised Â of each sample."""
+        if self.axis is not None and self.table is not None:
+            numbers = self.normalise(self.table, self.table, self.axis).flatten()
+        else:
+            numbers = self.normalise(self.advantages, self.pool, None)
+        size = 1 + numbers.abs() + self.pool.mean().abs() / (self.pool.std(correction=0) + 1e-12)
+        known = None if self.mask is None else self.mask
+        return Prediction(numbers, self.rounding * size, known)
+
+    def normalise(self, advantages: Tensor, pool: Tensor, axis: int | None) -> Tensor:
+        """Shift and scale by what the pool says."""
+        axes = tuple(range(pool.ndim)) if axis is None else (axis,)
+        mean = pool.mean(dim=axes, keepdim=axis is not None)
+        variance = pool.var(dim=axes, keepdim=axis is not None, correction=self.correction)
+        spread = variance**self.power + self.epsilon
+        return (advantages - mean * self.centred) / spread
+
+
+How = Literal["exp", "difference", "quotient", "one", "new", "clipped", "parts", "averaged"]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """exp(log π − log π_old), summed over the dimensions of an action first.
+
+    Attributes:
+        log_probs: log π, [B].
+        log_probs_old: log π_old, [B].
+        differences: log π − log π_old of each dimension, [B, A]; None if only sums were given.
+    """
+
+    log_probs: Tensor
+    log_probs_old: Tensor
+    rounding: float
+    differences: Tensor | None = None
+    how: How = "exp"
+    clip_epsilon: float = 1.0
+
+    def predict(self) -> Prediction:
+        """The ratio of each sample."""
+        digits = self.rounding * (1 + self.log_probs.abs() + self.log_probs_old.abs())
+        numbers = self.numbers()
+        digits = digits.unsqueeze(-1) if numbers.ndim > digits.ndim else digits
+        return Prediction(numbers, digits * (0.1 + numbers.abs()))
+
+    def numbers(self) -> Tensor:
+        """The ratios, or what was taken for them."""
+        ratios = importance_ratios(self.log_probs, self.log_probs_old)
+        parts = self.differences
+        if self.how in ("parts", "averaged") and parts is not None:
+            return parts.exp() if self.how == "parts" else parts.mean(-1).exp()
+        return {
+            "difference": self.log_probs - self.log_probs_old,
+            "quotient": self.log_probs / self.log_probs_old,
+            "one": torch.ones_like(ratios),
+            "new": self.log_probs.exp(),
+            "clipped": ratios.clamp(1 - self.clip_epsilon, 1 + self.clip_epsilon),
+        }.get(self.how, ratios)
+
+
+Combine = Literal["min", "max", "clipped", "plain", "inverted", "inside", "dual"]
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """−mean( min( ratio·Â, clip(ratio, low, high)·Â ) ).
+
+    Attributes:
+        ratios: π / π_old.
+        advantages: Â as the loss sees it.
+        low: lower edge of the clip.
+        high: upper edge.
+        clip_epsilon: ε.
+        log_probs: log π; None if not given.
+        differences: log π − log π_old of each dimension of an action; None if not given.
+        raw: Â before it was normalised; None if not given.
+        returns: the critic's targets; None if not given.
+        table: shape (T, N) of the batch; None for a minibatch.
+        crossed: every ratio meets every Â.
+        mask: false for rows that are no steps.
+    """
+
+    ratios: Tensor
+    advantages: Tensor
+    low: float
+    high: float
+    clip_epsilon: float
+    rounding: float
+    log_probs: Tensor | None = None
+    differences: Tensor | None = None
+    raw: Tensor | None = None
+    returns: Tensor | None = None
+    table: torch.Size | None = None
+    combine: Combine = "min"
+    sign: float = -1.0
+    summed: bool = False
+    per_sample: bool = False
+    crossed: bool = False
+    mask: Tensor | None = None
+
+    def predict(self) -> Prediction:
+        """The loss, as one number or one for each sample."""
+        if self.crossed:
+            return self.predict_crossed()
+        plain, clipped = self.ratios * self.advantages, self.clipped * self.advantages
+        return self.reduced(self.combined(plain, clipped), plain.abs() + self.advantages.abs())
+
+    @property
+    def clipped(self) -> Tensor:
+        """The ratios inside the edges."""
+        return self.ratios.clamp(self.low, self.high)
+
+    def combined(self, plain: Tensor, clipped: Tensor) -> Tensor:
+        """What a sample is worth."""
+        smaller, larger = torch.minimum(plain, clipped), torch.maximum(plain, clipped)
+        good = self.advantages >= 0
+        worth = {
+            "min": smaller,
+            "max": larger,
+            "clipped": clipped,
+            "plain": plain,
+            "inverted": torch.where(good, smaller, larger),
+            "inside": plain.masked_fill(self.ratios != self.clipped, 0),
+            "dual": torch.where(good, smaller, torch.maximum(smaller, 3 * self.advantages)),
+        }
+        return worth[self.combine]
+
+    def reduced(self, worth: Tensor, terms: Tensor) -> Prediction:
+        """The mean, the sum, or the samples."""
+        if self.per_sample:
+            return Prediction(self.sign * worth, self.rounding * terms, self.mask)
+        factor = float(worth.numel() if self.mask is None else self.mask.sum())
+        factor = factor if self.summed else 1.0
+        mean, size = masked_mean(worth, self.mask), masked_mean(terms, self.mask)
+        return Prediction(self.sign * factor * mean, self.rounding * factor * size)
+
+    def predict_crossed(self) -> Prediction:
+        """The mean over all pairs of a ratio and an Â, without the table of pairs."""
+        up, down = self.advantages.clamp(min=0).mean(), self.advantages.clamp(max=0).mean()
+        small = torch.minimum(self.ratios, self.clipped).mean()
+        large = torch.maximum(self.ratios, self.clipped).mean()
+        first, second = (small, large) if self.combine == "min" else (large, small)
+        number = self.sign * (up * first + down * second)
+        return Prediction(number, self.rounding * self.ratios.mean() * self.advantages.abs().mean())
+
+
+LARGEST_CROSS = 2048  # samples of which all pairs are looked at one by one
+Square = Literal["plain", "max", "min", "moved", "factor", "uncentred"]
+
+
+@dataclass(frozen=True)
+class Squares:
+    """factor·mean( (V − target)² ), where V may be held near V_old."""
+
+    new_values: Tensor
+    targets: Tensor
+    rounding: float
+    values: Tensor | None = None
+    advantages: Tensor | None = None
+    rewards: Tensor | None = None
+    clip_epsilon: float | None = None
+    value_coef: float | None = None
+    table: torch.Size | None = None
+    mask: Tensor | None = None
+    square: Square = "plain"
+    factor: float = 0.5
+    power: float = 2.0
+    summed: bool = False
+    crossed: bool = False
+    root: bool = False
+    per_sample: bool = False
+
+    def predict(self) -> Prediction:
+        """The loss, as one number or one for each sample."""
+        if self.crossed:
+            return self.predict_crossed()
+        errors = self.errors()
+        size = (self.new_values.abs() + self.targets.abs()) * errors.abs() ** 0.5 + errors.abs()
+        if self.per_sample:
+            return Prediction(self.factor * errors, self.rounding * size, self.mask)
+        count = float(errors.numel() if self.mask is None else self.mask.sum())
+        factor = self.factor * (count if self.summed else 1.0)
+        mean, terms = masked_mean(errors, self.mask), masked_mean(size, self.mask)
+        number = mean.abs() ** 0.5 if self.root else mean
+        return Prediction(factor * number, self.rounding * abs(factor) * (terms + number.abs()))
+
+    def errors(self) -> Tensor:
+        """The error of each sample, raised to its power."""
+        plain = self.raised(self.new_values - self.targets)
+        if self.square == "plain" or self.values is None or self.clip_epsilon is None:
+            return plain
+        step = self.new_values - self.values
+        low, high = -self.clip_epsilon, self.clip_epsilon
+        moved = {
+            "factor": self.values * (self.new_values / self.values).clamp(1 + low, 1 + high),
+            "uncentred": step.clamp(low, high),
+        }.get(self.square, self.values + step.clamp(low, high))
+        held = self.raised(moved - self.targets)
+        if self.square == "min":
+            return torch.minimum(plain, held)
+        return held if self.square == "moved" else torch.maximum(plain, held)
+
+    def raised(self, errors: Tensor) -> Tensor:
+        """The error's square, the error itself, its size, or Huber's mixture (power 1.5)."""
+        if self.power == 1.5:
+            return torch.where(errors.abs() < 1, errors**2 / 2, errors.abs() - 0.5)
+        return errors.abs() if self.power == 0 else errors**self.power
+
+    def predict_crossed(self) -> Prediction:
+        """The mean over all pairs of a value and a target: (B, 1) against (B,)."""
+        if self.square != "plain" and len(self.targets) <= LARGEST_CROSS:
+            crossed = replace(self, new_values=self.new_values[:, None], crossed=False, mask=None)
+            return crossed.predict()
+        spread = self.new_values.var(correction=0) + self.targets.var(correction=0)
+        number = spread + (self.new_values.mean() - self.targets.mean()) ** 2
+        scale = self.new_values.square().mean() + self.targets.square().mean()
+        return Prediction(self.factor * number, self.rounding * scale)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """The mean of entropies."""
+
+    entropies: Tensor
+    rounding: float
+    mask: Tensor | None = None
+    factor: float = 1.0
+
+    def predict(self) -> Prediction:
+        """The mean over the samples that count."""
+        size = masked_mean(self.entropies.abs(), self.mask) * abs(self.factor)
+        return Prediction(
+            self.factor * masked_mean(self.entropies, self.mask), self.rounding * size
+        )
+
+
+@dataclass(frozen=True)
+class Total:
+    """policy_loss + c₁·value_loss − c₂·entropy, with a weight for each."""
+
+    policy_loss: Tensor
+    value_loss: Tensor
+    entropy: Tensor
+    rounding: float
+    policy: float
+    value: float
+    bonus: float
+    value_coef: float
+    entropy_coef: float
+    value_loss_holds_coef: bool = False
+
+    def predict(self) -> Prediction:
+        """The weighted sum."""
+        terms = torch.stack(
+            [
+                self.policy * self.policy_loss,
+                self.value * self.value_loss,
+                self.bonus * self.entropy,
+            ]
+        )
+        return Prediction(terms.sum(), self.rounding * terms.abs().sum())

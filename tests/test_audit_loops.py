@@ -1,0 +1,678 @@
+# ruff: noqa: E501 - the lines of the loops are those of their style
+"""Four loops in the styles that people publish, and bugs of one line planted in them.
+
+A loop is a text: a bug replaces one line of it, which must occur once, and the changed text is run.
+Its style, names and order of axes are those of its kind; that is why they stand in strings. Facts
+that a loop has no use for (which flag it was, V of a last observation) are written down beside it.
+"""
+
+import copy
+import inspect
+import textwrap
+from collections.abc import Callable
+from importlib.util import find_spec
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import gymnasium as gym
+import numpy as np
+import pytest
+import torch
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from torch import nn
+from torch.distributions import Categorical, Normal
+
+from ppo_lessons.audit import CLEANRL, SB3, Report, audit
+
+CLEANRL_STYLE = """
+obs = torch.zeros((args.num_steps, args.num_envs) + envs.single_observation_space.shape)
+actions = torch.zeros((args.num_steps, args.num_envs))
+logprobs = torch.zeros((args.num_steps, args.num_envs))
+rewards = torch.zeros((args.num_steps, args.num_envs))
+dones = torch.zeros((args.num_steps, args.num_envs))
+values = torch.zeros((args.num_steps, args.num_envs))
+next_obs = torch.Tensor(envs.reset(seed=args.seed)[0])
+next_done = torch.zeros(args.num_envs)
+for step in range(args.num_steps):
+    obs[step] = next_obs
+    dones[step] = next_done
+    with torch.no_grad():
+        action, logprob, _, value = agent.get_action_and_value(next_obs)
+        values[step] = value.flatten()
+    actions[step] = action
+    logprobs[step] = logprob
+    next_obs, reward, terminations, truncations, infos = envs.step(action.numpy())
+    next_done = np.logical_or(terminations, truncations)
+    rewards[step] = torch.tensor(reward).view(-1)
+    next_obs, next_done = torch.Tensor(next_obs), torch.Tensor(next_done)
+with torch.no_grad():
+    next_value = agent.get_value(next_obs).reshape(1, -1)
+    advantages = torch.zeros_like(rewards)
+    lastgaelam = 0
+    for t in reversed(range(args.num_steps)):
+        if t == args.num_steps - 1:
+            nextnonterminal = 1.0 - next_done
+            nextvalues = next_value
+        else:
+            nextnonterminal = 1.0 - dones[t + 1]
+            nextvalues = values[t + 1]
+        delta = rewards[t] + args.gamma * nextvalues * nextnonterminal - values[t]
+        advantages[t] = lastgaelam = delta + args.gamma * args.gae_lambda * nextnonterminal * lastgaelam
+    returns = advantages + values
+b_obs = obs.reshape((-1,) + envs.single_observation_space.shape)
+b_logprobs = logprobs.reshape(-1)
+b_actions = actions.reshape(-1)
+b_advantages = advantages.reshape(-1)
+b_returns = returns.reshape(-1)
+b_values = values.reshape(-1)
+b_inds = np.arange(args.batch_size)
+for epoch in range(args.update_epochs):
+    np.random.default_rng(epoch).shuffle(b_inds)
+    for start in range(0, args.batch_size, args.minibatch_size):
+        end = start + args.minibatch_size
+        mb_inds = b_inds[start:end]
+        _, newlogprob, entropy, newvalue = agent.get_action_and_value(b_obs[mb_inds], b_actions[mb_inds])
+        logratio = newlogprob - b_logprobs[mb_inds]
+        ratio = logratio.exp()
+        mb_advantages = b_advantages[mb_inds]
+        mb_advantages = (mb_advantages - mb_advantages.mean()) / (mb_advantages.std() + 1e-8)
+        pg_loss1 = -mb_advantages * ratio
+        pg_loss2 = -mb_advantages * torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)
+        pg_loss = torch.max(pg_loss1, pg_loss2).mean()
+        newvalue = newvalue.view(-1)
+        v_loss_unclipped = (newvalue - b_returns[mb_inds]) ** 2
+        v_clipped = b_values[mb_inds] + torch.clamp(newvalue - b_values[mb_inds], -args.clip_coef, args.clip_coef)
+        v_loss_clipped = (v_clipped - b_returns[mb_inds]) ** 2
+        v_loss = 0.5 * torch.max(v_loss_unclipped, v_loss_clipped).mean()
+        entropy_loss = entropy.mean()
+        loss = pg_loss - args.ent_coef * entropy_loss + v_loss * args.vf_coef
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(agent.parameters(), 0.5)
+        optimizer.step()
+"""
+
+SPINNING_UP_STYLE = """
+def discount_cumsum(x, discount):
+    out, total = np.zeros(len(x)), 0.0
+    for i in reversed(range(len(x))):
+        total = x[i] + discount * total
+        out[i] = total
+    return out
+
+class PPOBuffer:
+    def __init__(self, size):
+        self.rew_buf, self.val_buf, self.logp_buf = (np.zeros(size, dtype=np.float32) for _ in range(3))
+        self.adv_buf, self.ret_buf = np.zeros(size, dtype=np.float32), np.zeros(size, dtype=np.float32)
+        self.ptr, self.path_start_idx = 0, 0
+
+    def store(self, rew, val, logp):
+        self.rew_buf[self.ptr] = rew
+        self.val_buf[self.ptr] = val
+        self.logp_buf[self.ptr] = logp
+        self.ptr += 1
+
+    def finish_path(self, last_val=0):
+        path_slice = slice(self.path_start_idx, self.ptr)
+        rews = np.append(self.rew_buf[path_slice], last_val)
+        vals = np.append(self.val_buf[path_slice], last_val)
+        deltas = rews[:-1] + gamma * vals[1:] - vals[:-1]
+        self.adv_buf[path_slice] = discount_cumsum(deltas, gamma * lam)
+        self.ret_buf[path_slice] = discount_cumsum(rews, gamma)[:-1]
+        self.path_start_idx = self.ptr
+
+buf, observed, acted = PPOBuffer(steps_per_epoch), [], []
+o, _ = env.reset(seed=seed)
+for t in range(steps_per_epoch):
+    a, v, logp = ac.step(torch.as_tensor(o))
+    next_o, r, terminated, timeout, _ = env.step(a)
+    buf.store(r, v, logp)
+    observed.append(o)
+    acted.append(a)
+    o = next_o
+    epoch_ended = t == steps_per_epoch - 1
+    terminal = terminated or timeout
+    if terminal or epoch_ended:
+        if timeout or epoch_ended:
+            _, v, _ = ac.step(torch.as_tensor(o))
+        if terminated:
+            v = 0
+        buf.finish_path(v)
+        o, _ = env.reset()
+raw_adv = buf.adv_buf.copy()
+adv = (buf.adv_buf - buf.adv_buf.mean()) / buf.adv_buf.std()
+data = {k: torch.as_tensor(np.array(x)) for k, x in dict(o=observed, a=acted, adv=adv, ret=buf.ret_buf, logp=buf.logp_buf).items()}
+for i in range(train_pi_iters):
+    pi, logp = ac.pi(data["o"], data["a"])
+    ratio = torch.exp(logp - data["logp"])
+    clip_adv = torch.clamp(ratio, 1 - clip_ratio, 1 + clip_ratio) * data["adv"]
+    loss_pi = -(torch.min(ratio * data["adv"], clip_adv)).mean()
+    new_v = ac.v(data["o"])
+    loss_v = ((new_v - data["ret"]) ** 2).mean()
+    optimizer.zero_grad()
+    (loss_pi + loss_v).backward()
+    optimizer.step()
+"""
+
+BY_HAND = """
+states, log_probs, values, rewards, masks, cuts, after, actions = [], [], [], [], [], [], [], []
+state, _ = env.reset(seed=seed)
+for _ in range(num_steps):
+    with torch.no_grad():
+        dist, value = model(torch.FloatTensor(state))
+    action = dist.sample()
+    next_state, reward, terminated, truncated, _ = env.step(action.numpy())
+    states.append(torch.FloatTensor(state))
+    actions.append(action)
+    log_probs.append(dist.log_prob(action))
+    values.append(value)
+    rewards.append(float(reward))
+    masks.append(1 - terminated)
+    cuts.append(1 - (terminated or truncated))
+    after.append(model(torch.FloatTensor(next_state))[1].detach())
+    state = next_state
+    if terminated or truncated:
+        state, _ = env.reset()
+gae, advantages = 0, []
+for step in reversed(range(len(rewards))):
+    delta = rewards[step] + gamma * after[step] * masks[step] - values[step]
+    gae = delta + gamma * tau * cuts[step] * gae
+    advantages.insert(0, gae)
+advantages = torch.stack(advantages).squeeze(-1)
+values = torch.stack(values).squeeze(-1)
+returns = advantages + values
+states, actions, old = torch.stack(states), torch.stack(actions), torch.stack(log_probs).sum(-1)
+scaled = (advantages - advantages.mean()) / (advantages.std() + 1e-5)
+for _ in range(ppo_epochs):
+    dist, value = model(states)
+    per_dimension = dist.log_prob(actions)
+    new = per_dimension.sum(-1)
+    ratio = (new - old).exp()
+    surr1 = ratio * scaled
+    surr2 = torch.clamp(ratio, 1.0 - eps, 1.0 + eps) * scaled
+    actor_loss = -torch.min(surr1, surr2).mean()
+    critic_loss = (returns - value.squeeze(-1)).pow(2).mean()
+    entropy = dist.entropy().sum(-1).mean()
+    loss = 0.5 * critic_loss + actor_loss - 0.001 * entropy
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+class Bug(NamedTuple):
+    """One line of one loop, what it becomes, and what the audit has to call it."""
+
+    loop: str
+    old: str
+    new: str
+    quantity: str
+    name: str
+    seed: int = 1
+
+
+def plant(text: str, old: str, new: str) -> str:
+    """Replace one line; it must be there, once."""
+    assert text.count(old) == 1, f"{text.count(old)} times: {old}"
+    return text.replace(old, new)
+
+
+# --- small agents, with the methods that each style expects -------------------------------------
+
+
+def layers(*sizes: int) -> nn.Sequential:
+    stack = []
+    for a, b in pairwise(sizes):
+        stack += [nn.Linear(a, b), nn.Tanh()]
+    return nn.Sequential(*stack[:-1])
+
+
+class Agent(nn.Module):
+    """What CleanRL calls an agent."""
+
+    def __init__(self, num_inputs: int, num_actions: int):
+        super().__init__()
+        self.actor, self.critic = layers(num_inputs, 16, num_actions), layers(num_inputs, 16, 1)
+
+    def get_value(self, observations):
+        return self.critic(observations)
+
+    def get_action_and_value(self, observations, actions=None):
+        policy = Categorical(logits=self.actor(observations))
+        actions = policy.sample() if actions is None else actions
+        return actions, policy.log_prob(actions), policy.entropy(), self.critic(observations)
+
+
+class ActorCritic(nn.Module):
+    """What Spinning Up calls an actor-critic."""
+
+    def __init__(self, num_inputs: int, num_actions: int):
+        super().__init__()
+        self.actor, self.critic = layers(num_inputs, 16, num_actions), layers(num_inputs, 16, 1)
+
+    @torch.no_grad()
+    def step(self, observations):
+        policy = Categorical(logits=self.actor(observations))
+        action = policy.sample()
+        return action.item(), self.v(observations).item(), policy.log_prob(action).item()
+
+    def pi(self, observations, actions):
+        policy = Categorical(logits=self.actor(observations))
+        return policy, policy.log_prob(actions)
+
+    def v(self, observations):
+        return self.critic(observations).squeeze(-1)
+
+
+class Gaussian(nn.Module):
+    """A distribution over two real numbers, and a value."""
+
+    def __init__(self, num_inputs: int, num_dimensions: int):
+        super().__init__()
+        self.actor, self.critic = layers(num_inputs, 16, num_dimensions), layers(num_inputs, 16, 1)
+        self.log_std = nn.Parameter(torch.zeros(num_dimensions))
+
+    def forward(self, observations):
+        mean = self.actor(observations)
+        return Normal(mean, self.log_std.exp().expand_as(mean)), self.critic(observations)
+
+
+class Drift(gym.Env):
+    """A point in the plane: far from the origin it is lost; two actions, always a new reward."""
+
+    observation_space = gym.spaces.Box(-9, 9, (2,), np.float32)
+    action_space = gym.spaces.Box(-9, 9, (2,), np.float32)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self.place = self.np_random.normal(size=2).astype(np.float32)
+        return self.place, {}
+
+    def step(self, action):
+        noise = self.np_random.normal(size=2)
+        self.place = (0.9 * self.place + 0.4 * action + 0.3 * noise).astype(np.float32)
+        distance = float(np.abs(self.place).sum())
+        return self.place, 1.0 - distance, distance > 2.5, False, {}
+
+
+class Noted(gym.Wrapper):
+    """Writes down what a loop may throw away: which flag it was, and what each step led to."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.rewards, self.flags, self.reached = [], [], []
+
+    def step(self, action):
+        answer = self.env.step(action)
+        self.reached.append(np.array(answer[0]))
+        self.rewards.append(answer[1])
+        self.flags.append(answer[2:4])
+        return answer
+
+    def facts(self, critic):
+        """Rewards, flags and V' as they were, whatever the loop made of them."""
+        terminated, truncated = np.array(self.flags).T
+        with torch.no_grad():
+            next_values = critic(torch.as_tensor(np.array(self.reached)).float()).squeeze(-1)
+        return {
+            "rewards": np.array(self.rewards), "terminated": terminated, "truncated": truncated,
+            "next_values": next_values,
+        }  # fmt: skip
+
+
+class NotedVector(gym.vector.VectorWrapper):
+    """The same for a vector environment."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.flags, self.reached = [], []
+
+    def step(self, actions):
+        observations, rewards, terminated, truncated, infos = self.env.step(actions)
+        reached = observations.copy()
+        for n in np.flatnonzero(terminated | truncated):
+            reached[n] = infos["final_obs"][n]
+        self.flags.append((terminated, truncated))
+        self.reached.append(reached)
+        return observations, rewards, terminated, truncated, infos
+
+    def facts(self, critic):
+        terminated, truncated = np.array(self.flags).swapaxes(0, 1)
+        with torch.no_grad():
+            next_values = critic(torch.Tensor(np.array(self.reached))).squeeze(-1)
+        return {"terminated": terminated, "truncated": truncated, "next_values": next_values}
+
+
+# --- running them -------------------------------------------------------------------------------
+
+
+def cartpole(limit: int):
+    return gym.make("CartPole-v1", max_episode_steps=limit)
+
+
+def run_cleanrl(text: str, seed: int, limit: int = 500, **changed: Any) -> dict[str, Any]:
+    torch.manual_seed(seed)
+    envs = NotedVector(
+        SyncVectorEnv([lambda: cartpole(limit)] * 4, autoreset_mode=AutoresetMode.SAME_STEP)
+    )
+    agent = Agent(4, 2)
+    before = copy.deepcopy(agent)
+    args = SimpleNamespace(
+        num_steps=64, num_envs=4, seed=seed, gamma=0.97, gae_lambda=0.9, batch_size=256,
+        minibatch_size=64, update_epochs=3, clip_coef=0.2, ent_coef=0.01, vf_coef=0.5,
+    )  # fmt: skip
+    scope: dict[str, Any] = {
+        "torch": torch, "nn": nn, "np": np, "envs": envs, "agent": agent, "args": args,
+        "optimizer": torch.optim.Adam(agent.parameters(), lr=0.02),
+    }  # fmt: skip
+    exec(text, scope)
+    return scope | vars(args) | {"noted": envs.facts(before.get_value)}
+
+
+def audit_cleanrl(text: str, seed: int) -> Report:
+    """With what such a loop has: one flag, one row late."""
+    return audit(run_cleanrl(text, seed), names=CLEANRL)
+
+
+def audit_cleanrl_with_both_flags(text: str, seed: int) -> Report:
+    """With what its environment knows besides; one episode in two runs into a time limit."""
+    scope = run_cleanrl(text, seed, limit=22)
+    own = ("starts", "last_ended", "last_values")
+    names = {ours: theirs for ours, theirs in CLEANRL.items() if ours not in own}
+    return audit(scope | scope["noted"], names=names)
+
+
+def audit_spinning_up(text: str, seed: int) -> Report:
+    torch.manual_seed(seed)
+    env, model = Noted(cartpole(22)), ActorCritic(4, 2)
+    before = copy.deepcopy(model)
+    scope: dict[str, Any] = {
+        "torch": torch, "np": np, "env": env, "ac": model, "seed": seed, "steps_per_epoch": 150,
+        "gamma": 0.97, "lam": 0.9, "clip_ratio": 0.2, "train_pi_iters": 6,
+        "optimizer": torch.optim.Adam(model.parameters(), lr=0.02),
+    }  # fmt: skip
+    exec(text, scope)
+    buffer = scope["buf"]
+    return audit(
+        env.facts(before.v)
+        | {
+            "values": buffer.val_buf, "advantages": scope["raw_adv"], "returns": buffer.ret_buf,
+            "log_probs_old": scope["data"]["logp"], "log_probs": scope["logp"],
+            "ratios": scope["ratio"], "normalized_advantages": scope["data"]["adv"],
+            "policy_loss": scope["loss_pi"], "value_loss": scope["loss_v"],
+            "new_values": scope["new_v"], "gamma": 0.97, "gae_lambda": 0.9, "clip_epsilon": 0.2,
+        }
+    )  # fmt: skip
+
+
+def audit_by_hand(text: str, seed: int) -> Report:
+    torch.manual_seed(seed)
+    env, model = Noted(gym.wrappers.TimeLimit(Drift(), 9)), Gaussian(2, 2)
+    before = copy.deepcopy(model)
+    scope: dict[str, Any] = {
+        "torch": torch, "env": env, "model": model, "seed": seed, "num_steps": 121,
+        "gamma": 0.95, "tau": 0.9, "eps": 0.2, "ppo_epochs": 5,
+        "optimizer": torch.optim.Adam(model.parameters(), lr=0.01),
+    }  # fmt: skip
+    exec(text, scope)
+    return audit(
+        env.facts(before.critic)
+        | {
+            "values": scope["values"], "advantages": scope["advantages"],
+            "returns": scope["returns"], "log_probs": scope["per_dimension"],
+            "log_probs_old": scope["log_probs"], "ratios": scope["ratio"],
+            "normalized_advantages": scope["scaled"], "new_values": scope["value"],
+            "policy_loss": scope["actor_loss"], "value_loss": scope["critic_loss"],
+            "entropy": scope["entropy"], "entropies": scope["dist"].entropy(),
+            "total_loss": scope["loss"], "gamma": 0.95, "gae_lambda": 0.9, "clip_epsilon": 0.2,
+            "value_coef": 0.5, "entropy_coef": 0.001,
+        }
+    )  # fmt: skip
+
+
+def patched(method: Any, old: str, new: str) -> Any:
+    """The same method with one line changed, made from its source; unchanged where `old` is not."""
+    text = textwrap.dedent(inspect.getsource(method))
+    scope: dict[str, Any] = {}
+    exec(plant(text, old, new) if old and old in text else text, method.__globals__, scope)
+    return scope[method.__name__]
+
+
+def audit_sb3(old: str, new: str, seed: int, env: Any = None) -> Report:
+    """The installed Stable-Baselines3: its buffer by a subclass, its `train` by a patch."""
+    from stable_baselines3 import PPO
+    from stable_baselines3.common.buffers import RolloutBuffer
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    score = patched(RolloutBuffer.compute_returns_and_advantage, old, new)
+    looked = plant(
+        textwrap.dedent(inspect.getsource(PPO.train)),
+        "            loss.backward()", "            self.seen = dict(locals()); loss.backward()",
+    )  # fmt: skip
+    scope: dict[str, Any] = {}
+    in_train = bool(old) and old in looked
+    assert not old or in_train or old in inspect.getsource(RolloutBuffer)
+    exec(plant(looked, old, new) if in_train else looked, PPO.train.__globals__, scope)
+
+    class Look(BaseCallback):
+        def _on_rollout_end(self):
+            buffer, now = self.locals["rollout_buffer"], self.locals
+            tables = {name: np.copy(getattr(buffer, name)) for name in (
+                "rewards", "episode_starts", "values", "log_probs", "advantages", "returns",
+            )}  # fmt: skip
+            last = {"last_values": now["values"].flatten(), "last_ended": now["dones"]}
+            self.model.tables = tables | last | {"gamma": 0.97, "gae_lambda": 0.9}
+
+        def _on_step(self):
+            return True
+
+    buffer_class = type("Buffer", (RolloutBuffer,), {"compute_returns_and_advantage": score})
+    model_class = type("Model", (PPO,), {"train": scope["train"]})
+    model = model_class(
+        "MlpPolicy", env or cartpole(30), n_steps=128, batch_size=64, n_epochs=3, gamma=0.97,
+        gae_lambda=0.9, ent_coef=0.01, seed=seed, learning_rate=0.01, device="cpu",
+        rollout_buffer_class=buffer_class,
+    )  # fmt: skip
+    model.learn(128, callback=Look())
+    rollout, seen = audit(model.tables, names=SB3), model.seen
+    minibatch = audit(
+        {
+            "log_probs": seen["log_prob"], "log_probs_old": seen["rollout_data"].old_log_prob,
+            "ratios": seen["ratio"], "advantages": seen["rollout_data"].advantages,
+            "normalized_advantages": seen["advantages"], "policy_loss": seen["policy_loss"],
+            "new_values": seen["values"], "values": seen["rollout_data"].old_values,
+            "returns": seen["rollout_data"].returns, "value_loss": seen["value_loss"],
+            "entropies": seen["entropy"], "entropy": seen["entropy_loss"],
+            "total_loss": seen["loss"], "clip_epsilon": 0.2, "value_coef": 0.5,
+            "entropy_coef": 0.01,
+        }
+    )  # fmt: skip
+    return Report(rollout.findings + minibatch.findings, rollout.remarks + minibatch.remarks)
+
+
+LOOPS: dict[str, tuple[str, Callable[[str, int], Report]]] = {
+    "CleanRL": (CLEANRL_STYLE, audit_cleanrl),
+    "CleanRL, both flags": (CLEANRL_STYLE, audit_cleanrl_with_both_flags),
+    "Spinning Up": (SPINNING_UP_STYLE, audit_spinning_up),
+    "by hand": (BY_HAND, audit_by_hand),
+}
+
+
+def run_bug(bug: Bug) -> Report:
+    if bug.loop == "SB3":
+        if find_spec("stable_baselines3") is None:
+            pytest.skip("stable-baselines3 is not installed")
+        return audit_sb3(bug.old, bug.new, bug.seed)
+    text, run = LOOPS[bug.loop]
+    return run(plant(text, bug.old, bug.new), bug.seed)
+
+
+# --- the planted bugs ---------------------------------------------------------------------------
+
+C, L, U, H, S = "CleanRL", "CleanRL, both flags", "Spinning Up", "by hand", "SB3"
+MINIBATCH_ADVANTAGES = (
+    "mb_advantages = (mb_advantages - mb_advantages.mean()) / (mb_advantages.std() + 1e-8)"
+)
+BUGS = [
+    Bug(L, "lastgaelam = 0", "lastgaelam = 0", "advantages", "flags_merged"),
+    Bug(C, "1.0 - dones[t + 1]", "1.0 - dones[t]", "advantages", "flags_late"),
+    Bug(C, "nextvalues * nextnonterminal - values[t]", "nextvalues - values[t]",
+        "advantages", "bootstrap_kept_at_termination"),
+    Bug(C, "args.gae_lambda * nextnonterminal * lastgaelam", "args.gae_lambda * lastgaelam",
+        "advantages", "trace_not_reset"),
+    Bug(C, "args.gamma * args.gae_lambda * next", "args.gae_lambda * next",
+        "advantages", "gamma_left_out"),
+    Bug(C, "nextvalues = values[t + 1]", "nextvalues = values[t]",
+        "advantages", "next_value_is_this_value"),
+    Bug(C, "nextvalues = next_value\n", "nextvalues = 0\n",
+        "advantages", "no_bootstrap_at_the_cut"),
+    Bug(C, "in reversed(range(args.num_steps)):", "in reversed(range(args.num_steps - 1)):",
+        "advantages", "last_row_left_out"),
+    Bug(C, "delta = rewards[t] +", "delta = rewards[t - 1] * 0 +",
+        "advantages", "rewards_left_out"),
+    Bug(C, "returns = advantages + values",
+        "returns = (advantages - advantages.mean()) / (advantages.std() + 1e-8) + values",
+        "returns", "returns_from_normalized_advantages"),
+    Bug(C, "returns = advantages + values", "returns = advantages",
+        "returns", "advantages_for_returns"),
+    Bug(C, "logratio = newlogprob - b_logprobs[mb_inds]",
+        "logratio = b_logprobs[mb_inds] - newlogprob", "ratios", "old_and_new_swapped"),
+    Bug(C, "ratio = logratio.exp()", "ratio = logratio", "ratios", "exponential_left_out"),
+    Bug(C, "torch.max(pg_loss1, pg_loss2)", "torch.min(pg_loss1, pg_loss2)",
+        "policy_loss", "maximum_for_minimum"),
+    Bug(C, "torch.max(pg_loss1, pg_loss2).mean()", "pg_loss2.mean()",
+        "policy_loss", "minimum_left_out"),
+    Bug(C, "torch.clamp(ratio, 1 - args.clip_coef, 1 + args.clip_coef)",
+        "torch.clamp(ratio, -args.clip_coef, args.clip_coef)",
+        "policy_loss", "clip_around_zero"),
+    Bug(C, "newvalue = newvalue.view(-1)", "newvalue = newvalue",
+        "value_loss", "column_against_row"),
+    Bug(C, "0.5 * torch.max(v_loss", "0.5 * torch.min(v_loss",
+        "value_loss", "minimum_for_maximum"),
+    Bug(C, "loss = pg_loss - args.ent_coef", "loss = pg_loss + args.ent_coef",
+        "total_loss", "entropy_sign_turned"),
+    Bug(C, "args.ent_coef * entropy_loss + v_loss * args.vf_coef",
+        "args.vf_coef * entropy_loss + v_loss * args.ent_coef",
+        "total_loss", "coefficients_swapped"),
+    Bug(C, "entropy_loss = entropy.mean()", "entropy_loss = entropy.sum()",
+        "entropy", "entropies_summed"),
+    Bug(C, MINIBATCH_ADVANTAGES, "mb_advantages = mb_advantages / (mb_advantages.std() + 1e-8)",
+        "normalized_advantages", "not_centred"),
+    Bug(U, "        if timeout or epoch_ended:", "        if epoch_ended and not timeout:",
+        "advantages", "next_value_of_the_state_before"),
+    Bug(U, "        if terminated:", "        if terminated or timeout:",
+        "advantages", "flags_merged"),
+    Bug(U, "        if terminated:", "        if terminated or epoch_ended:",
+        "advantages", "no_bootstrap_at_the_cut"),
+    Bug(U, "rews[:-1] + gamma * vals[1:]", "rews[:-1] + vals[1:]",
+        "advantages", "gamma_left_out"),
+    Bug(U, "discount_cumsum(deltas, gamma * lam)", "discount_cumsum(deltas, gamma)",
+        "advantages", "lambda_left_out"),
+    Bug(U, "discount_cumsum(rews, gamma)[:-1]", "discount_cumsum(rews[:-1], gamma)",
+        "returns", "flags_merged no_bootstrap_at_the_cut"),
+    Bug(U, "-(torch.min(ratio", "(torch.min(ratio", "policy_loss", "loss_sign_turned"),
+    Bug(U, "1 - clip_ratio, 1 + clip_ratio)", "1 - clip_ratio, 1)",
+        "policy_loss", "clip_at_one_edge"),
+    Bug(U, "-(torch.min(ratio * data[\"adv\"], clip_adv)).mean()",
+        "-torch.where(data[\"adv\"] > 0, torch.min(ratio * data[\"adv\"], clip_adv), "
+        "torch.max(ratio * data[\"adv\"], clip_adv)).mean()",
+        "policy_loss", "clip_on_the_wrong_side"),
+    Bug(U, "loss_v = ((new_v - data[\"ret\"]) ** 2).mean()",
+        "loss_v = ((new_v - data[\"adv\"]) ** 2).mean()",
+        "value_loss", "advantages_for_targets"),
+    Bug(H, "1 - terminated)", "1 - (terminated or truncated))", "advantages", "flags_merged"),
+    Bug(H, "cuts.append(1 - (terminated or truncated))", "cuts.append(1 - terminated)",
+        "advantages", "truncated_ignored"),
+    Bug(H, "delta + gamma * tau", "delta + gamma * gamma", "advantages", "other_settings"),
+    Bug(H, "gamma * after[step] * masks", "tau * after[step] * masks",
+        "advantages", "gamma_and_lambda_swapped"),
+    Bug(H, "- values[step]", "+ values[step]", "advantages", "value_added"),
+    Bug(H, "ratio = (new - old).exp()",
+        "ratio = (per_dimension - torch.stack(log_probs)).mean(-1).exp()",
+        "ratios", "log_probs_averaged"),
+    Bug(H, "(advantages.std() + 1e-5)", "(advantages.var() + 1e-5)",
+        "normalized_advantages", "variance_for_deviation"),
+    Bug(H, "torch.min(surr1, surr2).mean()", "torch.min(surr1, surr2).sum()",
+        "policy_loss", "sum_for_mean"),
+    Bug(H, "value.squeeze(-1)).pow(2)", "value).pow(2)", "value_loss", "column_against_row"),
+    Bug(H, "0.5 * critic_loss + actor_loss", "actor_loss", "total_loss", "value_loss_left_out"),
+    Bug(S, "1.0 - self.episode_starts[step + 1]", "1.0 - self.episode_starts[step]",
+        "advantages", "flags_late"),
+    Bug(S, "self.gae_lambda * next_non_terminal * last", "self.gae_lambda * last",
+        "advantages", "trace_not_reset"),
+    Bug(S, "next_non_terminal = 1.0 - dones.astype(np.float32)", "next_non_terminal = 1.0",
+        "advantages", "last_flag_ignored", 24),
+    Bug(S, "self.returns = self.advantages + self.values",
+        "self.returns = self.advantages - self.values", "returns", "values_subtracted"),
+    Bug(S, "th.exp(log_prob - rollout_data.old_log_prob)",
+        "th.exp(log_prob - log_prob.detach())", "ratios", "old_log_probs_recomputed"),
+    Bug(S, "-th.min(policy_loss_1, policy_loss_2).mean()", "-policy_loss_1.mean()",
+        "policy_loss", "clip_left_out"),
+    Bug(S, "F.mse_loss(rollout_data.returns, values_pred)",
+        "F.mse_loss(rollout_data.returns[:, None], values_pred[None])",
+        "value_loss", "column_against_row"),
+    Bug(S, "self.ent_coef * entropy_loss", "-self.ent_coef * entropy_loss",
+        "total_loss", "entropy_sign_turned"),
+]  # fmt: skip
+
+
+def named(bug: Bug, report: Report) -> bool:
+    """Whether the alarms begin with the bug's quantity, and all have the bug's name alone."""
+    alarms = report.alarms
+    return bool(alarms) and alarms[0].quantity == bug.quantity and all(
+        " ".join(found.names) == bug.name for found in alarms
+    )  # fmt: skip
+
+
+def identity(bug: Bug) -> str:
+    return f"{bug.loop}: {bug.name}"
+
+
+@pytest.mark.parametrize("bug", BUGS, ids=identity)
+def test_a_planted_bug_is_named(bug):
+    report = run_bug(bug)
+    assert named(bug, report), str(report)
+
+
+def keep_time_limits(text: str) -> str:
+    """The same loop, mended: V of the last observation is paid with the reward."""
+    return plant(
+        text,
+        "    rewards[step] = torch.tensor(reward).view(-1)\n",
+        "    rewards[step] = torch.tensor(reward).view(-1)\n"
+        "    for n in np.flatnonzero(truncations & ~terminations):\n"
+        "        last = torch.Tensor(infos['final_obs'][n])\n"
+        "        rewards[step, n] += args.gamma * agent.get_value(last).item()\n",
+    )
+
+
+@pytest.mark.parametrize("seed", [3, 4, 5])
+@pytest.mark.parametrize("loop", [C, U, H, "CleanRL, mended"])
+def test_a_clean_loop_raises_no_alarm(loop, seed):
+    if loop == "CleanRL, mended":
+        report = audit_cleanrl_with_both_flags(keep_time_limits(CLEANRL_STYLE), seed)
+        assert report["advantages"].names == ("time_limit_in_the_rewards",)
+    else:
+        text, run = LOOPS[loop]
+        report = run(text, seed)
+    assert not report.alarms, str(report)
+    assert len(report.findings) >= 7
+
+
+@pytest.mark.parity
+@pytest.mark.parametrize("env", ["CartPole, 30 steps", "CartPole", "Pendulum"])
+def test_stable_baselines3_raises_no_alarm(env):
+    if find_spec("stable_baselines3") is None:
+        pytest.skip("stable-baselines3 is not installed")
+    made = {"CartPole": None, "Pendulum": gym.make("Pendulum-v1", max_episode_steps=40)}.get(
+        env, cartpole(30)
+    )
+    report = audit_sb3("", "", 3, made)
+    assert not report.alarms, str(report)
+    assert len(report.findings) >= 9
+
+
+def test_at_least_thirty_bugs_are_planted_in_four_styles():
+    assert len(BUGS) >= 30
+    assert {bug.loop for bug in BUGS} == {C, L, U, H, S}
