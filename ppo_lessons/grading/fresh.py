@@ -598,10 +598,14 @@ def cut_actions(hand: Hand, inputs: Arguments, options: Arguments) -> None:
                 return here, push
         return mean, noise
 
-    for number, (means, noises) in enumerate(zip(inputs["means"], inputs["noise"], strict=True)):
-        keys = zip(means, noises, before, after, strict=True)
-        found = [hand.once(key, lambda key=key: pair(*key)) for key in keys]
-        inputs["means"][number], inputs["noise"][number] = map(list, zip(*found, strict=True))
+    olds, news = ([row] * len(inputs["means"]) for row in (before, after))
+    inputs["means"], inputs["noise"] = together(
+        lambda *four: hand.once(four, lambda: pair(*four)),
+        inputs["means"],
+        inputs["noise"],
+        olds,
+        news,
+    )
     inputs["log_stds"] = after
 
 
