@@ -202,16 +202,32 @@ ATARI = (
 )
 
 CONTINUOUS = (
-    Detail("Normal distributions", "The network gives their means.", "continuous"),
+    Detail(
+        "Normal distributions",
+        "The network gives their means.",
+        "continuous",
+        ("networks.GaussianPolicy", "networks.gaussian_log_probs"),
+        (
+            "test_networks.test_gaussian_log_probs_are_those_of_torch",
+            "test_networks.test_draws_have_the_mean_and_the_spread_they_should_have",
+        ),
+    ),
     Detail(
         "Spread without state",
         "The logarithm of σ is a parameter of its own, 0 at first, the same in all states.",
         "continuous",
+        ("networks.GaussianPolicy",),
+        ("test_networks.test_mean_and_spread_are_learned",),
     ),
     Detail(
         "Independent dimensions",
         "The log-probability of an action is the sum over its dimensions, and so is the entropy.",
         "continuous",
+        ("networks.gaussian_log_probs", "networks.gaussian_entropies"),
+        (
+            "test_networks.test_a_density_adds_up_to_one",
+            "test_networks.test_gaussian_entropies_are_those_of_torch",
+        ),
     ),
     Detail(
         "Separate networks",
@@ -222,17 +238,45 @@ CONTINUOUS = (
     ),
     Detail(
         "Two actions, one stored",
-        "The environment gets the action cut to its range, the batch keeps it as it was drawn.",
+        "The batch keeps the action as it was drawn, and the environment cuts it to its range.",
         "continuous",
+        ("envs.GymEnvs", "envs.BatchedEnvs"),
+        ("test_envs.test_actions_are_cut_to_the_box_and_arrive_in_its_dtype",),
     ),
-    Detail("Normalised observations", "By a running mean and variance.", "continuous"),
-    Detail("Clipped observations", "To ±10, after that.", "continuous"),
+    Detail(
+        "Normalised observations",
+        "By a running mean and variance, frozen in a test and kept in the checkpoint.",
+        "continuous",
+        ("envs.NormalizedEnvs", "envs.RunningMoments"),
+        (
+            "test_envs_normalized.test_observations_are_shown_by_the_statistics_of_all_seen_so_far",
+            "test_envs_normalized.test_frozen_environments_show_through_the_same_statistics_and_move_nothing",
+        ),
+    ),
+    Detail(
+        "Clipped observations",
+        "To ±10, after that.",
+        "continuous",
+        ("envs.NormalizedEnvs",),
+        ("test_envs_normalized.test_nothing_is_larger_than_the_limit",),
+    ),
     Detail(
         "Scaled rewards",
         "Divided by the deviation of a running discounted sum; no mean is subtracted.",
         "continuous",
+        ("envs.NormalizedEnvs",),
+        (
+            "test_envs_normalized.test_rewards_are_divided_by_the_spread_of_the_discounted_return",
+            "test_envs_normalized.test_a_reward_keeps_its_sign",
+        ),
     ),
-    Detail("Clipped rewards", "To ±10, after that.", "continuous"),
+    Detail(
+        "Clipped rewards",
+        "To ±10, after that.",
+        "continuous",
+        ("envs.NormalizedEnvs",),
+        ("test_envs_normalized.test_nothing_is_larger_than_the_limit",),
+    ),
 )
 
 MEMORY = (
