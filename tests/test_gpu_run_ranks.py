@@ -57,7 +57,7 @@ def job(work, folder, size=2):
 
 
 def train_and_stop_and_go_on(ranks, folder):
-    """Two squeezes of a fixed batch; a whole run; one that stops after 4 iterations; one that goes on from there."""
+    """Two squeezes of a fixed batch; runs: a whole one, one that stops, one that goes on there."""
     kept = []
     keeper = Keeper(lambda: False, lambda checkpoint, state: kept.append(checkpoint))
     whole = train_ranks(CONFIG, "CartPole", ranks)

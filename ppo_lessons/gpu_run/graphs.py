@@ -25,6 +25,7 @@ class Iteration:
         graph: the `torch.cuda.CUDAGraph` once it is captured; None on the CPU, where the same
             function runs eagerly.
         summary: the numbers of the row, on the device; the next iteration overwrites them.
+        capture_seconds: what the capture took; 0 before, and without a graph.
     """
 
     def __init__(self, state: TrainState, parts: Parts):
@@ -32,6 +33,7 @@ class Iteration:
         self.parts = parts
         self.graph: Any = None
         self.summary: Tensor | None = None
+        self.capture_seconds = 0.0
         self._carried = {"carry": state.carry}
         self._pinned = Pinned(state.envs, self._carried)
         self._calls = 0
@@ -67,7 +69,9 @@ class Iteration:
         elif self._calls < WARM_UP:
             self._aside()
         else:
+            began = time.perf_counter()
             self.graph = self._capture()
+            self.capture_seconds = time.perf_counter() - began
             self.graph.replay()  # a capture only writes down what is to be done
         self._calls += 1
 
