@@ -407,6 +407,11 @@ def test_a_file_or_its_repository_is_found(peers, tmp_path):
         ("speed", {"num_envs": 8, "num_steps": 4, "iterations": 3, "batched": True}, 64),
         ("speed", {"num_envs": 2, "num_steps": 8, "iterations": 2, "batched": False}, 16),
         ("solve", {"preset": "quick", "batched": True, "seed": 1, "total_steps": 2048}, 2048),
+        (
+            "on_device",
+            {"device": "cpu", "graphs": False, "num_envs": 8, "num_steps": 4, "iterations": 3},
+            64,
+        ),
         ("envs", {"num_envs": 4, "seconds": 0.001}, 40),
         ("gym_envs", {"num_envs": 2, "kind": "sync", "seconds": 0.001}, 20),
         ("gae", {"function": "compute_gae", "num_steps": 4, "num_envs": 2, "seconds": 0.001}, 80),
