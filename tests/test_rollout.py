@@ -353,11 +353,11 @@ class Boards:
 
 
 def test_observations_keep_their_dtype_and_actions_their_shape():
-    class TwoNumbers:
+    class TwoNumbers(FixedPolicy):
         def sample(self, boards, generator):
             return boards.flatten(1)[:, :2].float() - 0.25, torch.zeros(len(boards))
 
-    policy, envs = TwoNumbers(), Boards()
+    policy, envs = TwoNumbers(rule=None), Boards()
     rollout, _ = collect_rollout(
         envs, policy, start_carry(envs, seed=0), num_steps=2, generator=generator()
     )
