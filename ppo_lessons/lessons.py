@@ -210,7 +210,11 @@ LESSONS: tuple[Lesson, ...] = (
         minutes=45,
         prerequisites=("training_loop",),
         module=True,
+        notebook=True,
+        exercise=True,
         widgets=("throughput_ledger",),
+        figures=True,
+        checks=True,
     ),
     Lesson(
         name="ablations",

@@ -195,10 +195,20 @@ ATARI = (
     Detail("Stacked frames", "The last four together, so that speed can be seen."),
     Detail(
         "One convolutional network",
-        "Three convolutions, shared by policy and critic.",
+        "Three convolutions, shared by policy and critic. Ours has one, for boards of 10 × 10 cells, "
+        "and policy and critic share nothing.",
         "gpu_run",
+        ("networks.pixel_networks",),
+        ("test_networks.test_each_filter_sees_three_by_three_cells_of_all_channels",),
     ),
-    Detail("Pixels from 0 to 1", "Divided by 255.", "gpu_run"),
+    Detail(
+        "Pixels from 0 to 1",
+        "Divided by 255. Our boards are kept as bools, one byte a cell, and become 0 and 1 where a "
+        "network looks.",
+        "gpu_run",
+        ("networks.pixel_networks", "rollout.collect_rollout"),
+        ("test_rollout.test_observations_keep_their_dtype_and_actions_their_shape",),
+    ),
 )
 
 CONTINUOUS = (
@@ -318,7 +328,14 @@ BESIDE = (
         ("test_training_loop.test_stopping_leaves_the_remaining_epochs_out",),
     ),
     Detail("A clip that narrows", "ε falls over the run, like the learning rate."),
-    Detail("Several processes", "Each has its environments; gradients are averaged.", "gpu_run"),
+    Detail(
+        "Several processes",
+        "Each has its environments; gradients are averaged. So are the statistics of the "
+        "advantages, which the post leaves to each process.",
+        "gpu_run",
+        ("gpu_run.reduced_gradient_step", "gpu_run.normalize_over_ranks"),
+        ("test_gpu_run_ranks.test_two_processes_share_a_policy_and_go_on_bit_by_bit",),
+    ),
 )
 
 GROUPS = {

@@ -1,6 +1,7 @@
 """Static twin of the widget ThroughputLedger: least times by stage, and steps a second over N."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -66,8 +67,9 @@ def throughput_ledger_figure(
             right.plot(all_num_envs, table[:, place], line, color=color, label=limits[place])
         right.plot(all_num_envs, table.min(axis=1), color=GOAL, linewidth=5, alpha=0.15)
         right.axvline(num_envs, color=GOAL, linestyle=":", label="N now")
-        right.set(xscale="log", yscale="log", ylim=(1e2, 1e10), xlabel="environments N")
+        right.set(xscale="log", yscale="log", ylim=(1e2, 1e10), xlabel="copies N")
         right.set_ylabel("environment steps a second")
         right.set_title("What each limit allows")
-        right.legend(loc="upper left", fontsize=8, ncols=2)
+        box: Any = {"frameon": True, "framealpha": 1, "edgecolor": "none"}  # over the dotted line
+        right.legend(loc="upper left", fontsize=8, ncols=2, **box)
         return picture
