@@ -64,6 +64,7 @@ def solve(*, preset: str, batched: bool, seed: int, total_steps: int) -> dict[st
     return race.reading()
 
 
+@torch.inference_mode()
 def envs(*, num_envs: int, seconds: float) -> dict[str, Any]:
     """Step N copies of CartPole as tensors, with random actions that were drawn before."""
     batched = BatchedEnvs(CartPole(), num_envs)
