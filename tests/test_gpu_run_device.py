@@ -114,9 +114,6 @@ def tensor_rate(networks, *, learning_rate):
 
 def taped(state, parts, monkeypatch):
     """An iteration that is captured by a `Tape` instead of a CUDA graph."""
-    monkeypatch.setattr(
-        "ppo_lessons.gpu_run.device.place_optimizer", lambda optimizer, device: None
-    )
     iteration = captured(state, parts)
 
     def held():
@@ -137,9 +134,6 @@ def played(task, normalize, parts, monkeypatch, iterations=WARM_UP + 4):
     for capture in (False, True):
         config = config_of(task, total_steps=128 * iterations)
         with monkeypatch.context() as patch:
-            patch.setattr(
-                "ppo_lessons.gpu_run.device.place_optimizer", lambda optimizer, device: None
-            )
             state, own = start_on_device(config, task, normalize=normalize, parts=parts)
             iteration = taped(state, own, patch) if capture else captured(state, own)
             for _ in range(iterations):
@@ -248,6 +242,31 @@ def test_train_and_the_captured_loop_go_on_from_each_others_checkpoints(task, no
     resumed = loops[1](resume=kept[-1])
     assert len(resumed) == 5
     assert torch.equal(weights(resumed), weights(whole))
+
+
+@pytest.mark.parametrize(("task", "normalize"), RUNS)
+def test_a_run_of_another_device_goes_on_with_new_episodes(task, normalize):
+    """A GPU's generator has 16 bytes: networks, optimiser, rows and statistics go on."""
+    config, kept, notes = config_of(task), [], []
+    trained(task, normalize, config, on_iteration=lambda state: kept.append(state.checkpoint()))
+    saved = kept[1]
+    saved["generator"] = torch.zeros(16, dtype=torch.uint8)
+    for group in saved["optimizer"]["param_groups"]:
+        group.update(capturable=True, lr=torch.tensor(group["lr"]))
+    state, _ = start_on_device(config, task, normalize=normalize, resume=saved)
+    assert torch.equal(weights(state.history), torch.cat(
+        [saved["networks"][name].flatten() for name, _ in state.networks.named_parameters()]
+    ))  # fmt: skip
+    if normalize:
+        # the statistics of before, and the first observations of the new episodes
+        count = saved["envs"]["seen"]["count"]
+        assert state.envs.state_dict()["seen"]["count"] == count + config.num_envs
+    history = train_on_device(
+        config, task, normalize=normalize, resume=saved,
+        on_iteration=lambda state: notes.append(state.resumed),
+    )  # fmt: skip
+    assert len(history) == 5
+    assert "that of another device, so new episodes begin here" in notes[0]
 
 
 def test_ctrl_c_ends_the_run_after_its_iteration():

@@ -2,20 +2,23 @@
 
 import difflib
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from gymnasium.spaces import Box
-from torch.optim import Optimizer
 
 from ppo_lessons.envs import TASKS, BatchedEnvs, Envs
 from ppo_lessons.envs.batched import Task, checked_device
 from ppo_lessons.envs.normalized import NormalizedEnvs
 from ppo_lessons.gpu_run.graphs import captured
 from ppo_lessons.gpu_run.memory import check_memory, free_memory, out_of_memory
+from ppo_lessons.gpu_run.optimizer import place_optimizer
+from ppo_lessons.gpu_run.ranks import rank_seed
 from ppo_lessons.networks import make_networks, pixel_networks
+from ppo_lessons.rollout import start_carry
 from ppo_lessons.training_loop import Parts, PPOConfig, TrainState, iterate, read_checkpoint
 from ppo_lessons.training_loop.train import (
     deferred_interrupt,
@@ -87,11 +90,12 @@ def train_on_device(
         ValueError: if the device is not there or has too little memory, sizes do not fit, or
             numbers stop being finite.
     """
-    with one_thread(), torch.enable_grad(), deferred_interrupt() as interrupted:
+    place = checked_device(device)
+    check_graphs(place, graphs)
+    with current(place), one_thread(), torch.enable_grad(), deferred_interrupt() as interrupted:
         state, parts = start_on_device(
-            config, task, device=device, normalize=normalize, parts=parts, resume=resume
+            config, task, device=place, normalize=normalize, parts=parts, resume=resume
         )
-        check_graphs(state.envs.device, graphs)
         once = captured(state, parts) if graphs else (lambda: iterate(state, parts))
 
         def go_on() -> str:
@@ -140,10 +144,9 @@ def start_on_device(
     try:
         state = start(config, envs, parts)
         if resume is not None:
-            restore(state, read_checkpoint(resume))
+            resume_here(state, read_checkpoint(resume))
     except torch.OutOfMemoryError as error:
         raise out_of_memory(error, config) from error
-    to_device(state)
     return state, parts
 
 
@@ -210,25 +213,31 @@ def check_graphs(device: torch.device, graphs: bool) -> None:
         )
 
 
-def to_device(state: TrainState) -> None:
-    """Bring what a checkpoint held to the device of the run, wherever it was written."""
-    device = state.envs.device
-    carry = state.carry
-    state.carry = Carry(**{name: tensor.to(device) for name, tensor in vars(carry).items()})
-    place_optimizer(state.optimizer, device)
+def current(device: torch.device) -> AbstractContextManager[Any]:
+    """Make a GPU the current one meanwhile: a graph is captured on that."""
+    chosen = device.type == "cuda" and device.index is not None
+    return torch.cuda.device(device) if chosen else nullcontext()
 
 
-def place_optimizer(optimizer: Optimizer, device: torch.device) -> None:
-    """Make step size and counters what a device needs: on CUDA tensors there, where a graph reads.
+def resume_here(state: TrainState, saved: Mapping[str, Any]) -> None:
+    """Put a fresh run where a checkpoint was taken, wherever that was.
 
-    Elsewhere the step size is a number.
+    Random numbers of a GPU do not go on on a CPU: then new episodes begin, and `state.resumed` says
+    so. Networks, optimiser, rows and the statistics of `NormalizedEnvs` go on anyhow.
+
+    Raises:
+        ValueError: if the checkpoint is that of other settings, networks or environments.
     """
-    on_cuda = device.type == "cuda"
-    for group in optimizer.param_groups:
-        if "capturable" in group:
-            group["capturable"] = on_cuda
-        rate = torch.as_tensor(group["lr"], dtype=torch.float32, device=device)
-        group["lr"] = rate.clone() if on_cuda else float(group["lr"])
-    for kept in optimizer.state.values():
-        if isinstance(kept.get("step"), torch.Tensor):
-            kept["step"] = kept["step"].to(device if on_cuda else "cpu")
+    drawn = state.generator.get_state()
+    elsewhere = len(saved["generator"]) != len(drawn)
+    restore(state, {**saved, "envs": None, "generator": drawn} if elsewhere else saved)
+    if elsewhere:
+        seed = state.config.seed + state.iteration
+        if isinstance(state.envs, NormalizedEnvs) and saved["envs"] is not None:
+            state.envs.load_state_dict({**saved["envs"], "envs": None})
+        state.carry = start_carry(state.envs, seed=seed)
+        state.generator.manual_seed(rank_seed(seed, 1))
+        state.resumed = "the checkpoint is that of another device, so new episodes begin here"
+    carry = vars(state.carry)
+    state.carry = Carry(**{name: part.to(state.envs.device) for name, part in carry.items()})
+    place_optimizer(state.optimizer)

@@ -1,14 +1,15 @@
 """One iteration as one function over tensors that stay where they are, and its CUDA graph."""
 
 import time
+import warnings
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.optim import Optimizer
 
 from ppo_lessons.envs import BatchedEnvs
+from ppo_lessons.gpu_run.optimizer import place_optimizer, set_learning_rate
 from ppo_lessons.gpu_run.pinned import Pinned
 from ppo_lessons.gpu_run.rows import as_row, check_row, summary
 from ppo_lessons.training_loop import Parts, TrainState, score, squeeze, use_all_epochs
@@ -39,6 +40,8 @@ class Iteration:
         self._calls = 0
         on_cuda = state.envs.device.type == "cuda"
         self._stream: Any = torch.cuda.Stream(state.envs.device) if on_cuda else None
+        if on_cuda:
+            place_optimizer(state.optimizer, for_a_graph=True)
 
     def __call__(self) -> None:
         """Move the run on by one iteration, and write down its row.
@@ -96,7 +99,9 @@ class Iteration:
         """Run it on the stream that will be captured, in order with the current one."""
         current = torch.cuda.current_stream(self.state.envs.device)
         self._stream.wait_stream(current)
-        with torch.cuda.stream(self._stream):
+        with torch.cuda.stream(self._stream), warnings.catch_warnings():
+            # the optimiser says that it is made for a graph, and is not in one yet
+            warnings.filterwarnings("ignore", message=".*capturable=True")
             self.once()
         current.wait_stream(self._stream)
 
@@ -148,15 +153,6 @@ def captured(state: TrainState, parts: Parts) -> Iteration:
                 "steps are tensor programs. Make BatchedEnvs(task, num_envs, device=...)."
             )
     return Iteration(state, parts)
-
-
-def set_learning_rate(optimizer: Optimizer, learning_rate: float) -> None:
-    """Set the step size; where it is a tensor, in place, since a graph reads it there."""
-    for group in optimizer.param_groups:
-        if isinstance(group["lr"], Tensor):
-            group["lr"].fill_(learning_rate)
-        else:
-            group["lr"] = learning_rate
 
 
 def fetched_row(state: TrainState, numbers: Any, learning_rate: float) -> dict[str, Any]:

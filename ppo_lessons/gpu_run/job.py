@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ppo_lessons.envs.batched import Task
-from ppo_lessons.gpu_run.device import start_on_device, to_device
+from ppo_lessons.gpu_run.device import resume_here, start_on_device
 from ppo_lessons.gpu_run.ranks import (
     Ranks,
     gathered,
@@ -24,7 +24,7 @@ from ppo_lessons.gpu_run.ranks import (
 )
 from ppo_lessons.training_loop import Parts, PPOConfig, TrainState, iterate, read_checkpoint
 from ppo_lessons.training_loop.checkpoint import check_same_run
-from ppo_lessons.training_loop.train import one_thread, restore, wants_to_stop
+from ppo_lessons.training_loop.train import one_thread, wants_to_stop
 from ppo_lessons.types import Carry, History
 
 SUMS = ("env_steps", "num_episodes")
@@ -173,7 +173,7 @@ def resume_job(
     same = len(everyone) == ranks.world_size
     own = everyone[ranks.rank] if same else {"envs": None, "recent_returns": []}
     settings = {**asdict(state.config), "hidden_sizes": list(state.config.hidden_sizes)}
-    restore(state, {**saved, **own, "config": settings})
+    resume_here(state, {**saved, **own, "config": settings})
     if not same:
         # the saved generator is that of another rank
         state.generator.manual_seed(rank_seed(state.config.seed + state.iteration, 1))
@@ -181,7 +181,6 @@ def resume_job(
             f"the checkpoint is that of {len(everyone)} ranks and this job has "
             f"{ranks.world_size}, so new episodes begin here"
         )
-    to_device(state)
 
 
 @contextmanager

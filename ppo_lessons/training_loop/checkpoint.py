@@ -99,7 +99,7 @@ def _load(path: Path) -> Any:
             damaged = archive.testzip()  # torch itself does not compare the checksums
         if damaged is not None:
             raise zipfile.BadZipFile(f"{damaged} is damaged")
-        return torch.load(path, weights_only=True)
+        return torch.load(path, weights_only=True, map_location="cpu")  # also where no GPU is
     except Exception as error:  # a damaged file may raise anything while it is taken apart
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ValueError(
