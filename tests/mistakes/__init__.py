@@ -30,6 +30,7 @@ LESSONS = (
     "critic",
     "gae",
     "continuous",
+    "gpu_run",
 )
 
 Function = Callable[..., Any]
