@@ -1,14 +1,16 @@
 """`BatchedEnvs`: resets within the step, nothing lost at an end, exact resume, clear errors."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from toy_envs import same_step
 
-from ppo_lessons.envs import TASKS, BatchedEnvs, Envs
+from ppo_lessons.envs import TASKS, BatchedEnvs, Envs, make_envs
 from ppo_lessons.envs.batched import checked_dtype
 from ppo_lessons.envs.breakout import Breakout
-from ppo_lessons.envs.classic import CartPole, MountainCarContinuous, Pendulum
-from ppo_lessons.training_loop import PPOConfig, evaluate, train
+from ppo_lessons.envs.classic import Acrobot, CartPole, MountainCarContinuous, Pendulum
+from ppo_lessons.training_loop import PRESETS, PPOConfig, evaluate, train
 
 
 def rollouts(envs, steps, seed=0):
@@ -213,3 +215,18 @@ def test_the_loop_trains_on_batched_cart_poles():
     history = train(config, envs=BatchedEnvs(CartPole(), 64))
     tests = BatchedEnvs(CartPole(), 50)
     assert evaluate(history.networks.policy, tests, seed=7).mean() > 195  # an untrained one: 9
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("task", "env", "total_steps", "goal"),
+    [(CartPole, "CartPole-v1", 100_000, 475), (Acrobot, "Acrobot-v1", 200_000, -90)],
+)
+def test_what_is_learned_in_batched_environments_holds_in_gymnasiums(
+    task, env, total_steps, goal, seed
+):
+    config = replace(PRESETS["batched"].config, env=env, total_steps=total_steps, seed=seed)
+    history = train(config, envs=BatchedEnvs(task(), config.num_envs))
+    returns = evaluate(history.networks.policy, make_envs(env, 100), seed=10_000 + seed)
+    assert returns.mean() >= goal
