@@ -6,7 +6,16 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from ppo_lessons.audit.losses import Mean, Norm, Ratio, Squares, Surrogate, Target, Total
+from ppo_lessons.audit.losses import (
+    LARGEST_CROSS,
+    Mean,
+    Norm,
+    Ratio,
+    Squares,
+    Surrogate,
+    Target,
+    Total,
+)
 from ppo_lessons.audit.rules import Table
 
 TARGET, NORM, RATIO, SURROGATE, SQUARES, MEAN, TOTAL = (Table() for _ in range(7))
@@ -167,6 +176,14 @@ def exponential_left_out(ratio: Ratio) -> Iterator[Ratio]:
 def quotient_of_logarithms(ratio: Ratio) -> Iterator[Ratio]:
     """Log-probabilities are divided by each other."""
     yield replace(ratio, how="quotient")
+
+
+@RATIO.mistake("importance", change="Bring both log-probabilities to one shape, (B,), before.")
+def ratios_of_all_pairs(ratio: Ratio) -> Iterator[Ratio]:
+    """(B, 1) minus (B,) is (B, B): each action is compared with every other's log-probability."""
+    if len(ratio.log_probs) <= LARGEST_CROSS:
+        yield replace(ratio, how="pairs")
+        yield replace(ratio, how="pairs turned")
 
 
 @RATIO.mistake("importance", change="Subtract the log-probabilities that were stored.")
@@ -334,6 +351,14 @@ def raw_advantages_used(loss: Surrogate) -> Iterator[Surrogate]:
         yield replace(loss, advantages=loss.raw)
 
 
+@SURROGATE.mistake("gae", change="Normalise once, before both products.")
+def half_of_it_normalized(loss: Surrogate) -> Iterator[Surrogate]:
+    """Of the two products one has normalised advantages, and the other has not."""
+    if loss.raw is not None:
+        yield replace(loss, half=loss.raw)
+        yield replace(loss, advantages=loss.raw, half=loss.advantages)
+
+
 @SURROGATE.mistake("critic", change="Weigh the ratios by advantages.")
 def returns_for_advantages(loss: Surrogate) -> Iterator[Surrogate]:
     """Returns stand where advantages belong."""
@@ -398,6 +423,15 @@ def column_against_row(loss: Squares) -> Iterator[Squares]:
     yield replace(loss, crossed=True)
 
 
+@SQUARES.mistake(
+    "critic", change="Hold V near the values of the scoring, not near V or the target."
+)
+def values_not_clipped(loss: Squares) -> Iterator[Squares]:
+    """There is no value clipping, or none that ever acts, though `value_clip_epsilon` is given."""
+    if loss.clipped:
+        yield replace(loss, square="plain")
+
+
 @SQUARES.mistake("critic", change="Take the larger of the two errors.")
 def minimum_for_maximum(loss: Squares) -> Iterator[Squares]:
     """Value clipping takes the smaller error: a value that strayed is not brought back."""
@@ -407,10 +441,11 @@ def minimum_for_maximum(loss: Squares) -> Iterator[Squares]:
 
 @SQUARES.mistake("critic", change="Hold V within ε of V_old: V_old + clip(V − V_old, −ε, ε).")
 def values_clipped_wrongly(loss: Squares) -> Iterator[Squares]:
-    """V is held in [V_old·(1 − ε), V_old·(1 + ε)], or V_old is not added back."""
+    """V is held around V_old by a factor, V_old is not added back, or the maximum comes first."""
     if loss.values is not None and loss.clip_epsilon is not None:
         yield replace(loss, square="factor")
         yield replace(loss, square="uncentred")
+        yield replace(loss, square="before")
 
 
 @SQUARES.mistake("critic", change="Square the error.")

@@ -137,7 +137,8 @@ def surrogate_stage(facts: Facts, ratios: Finding | None) -> Surrogate:
         shares = ratio_stage(facts).numbers()
     mask = of_rows(facts, "valid")
     if shares.ndim > 1:  # one ratio for each dimension: that is the finding about ratios
-        advantages, raw, mask = advantages[:, None], None, None
+        pairs = shares.shape[-1] == len(advantages)
+        advantages, raw, mask = advantages[None] if pairs else advantages[:, None], None, None
     epsilon = facts.settings["clip_epsilon"]
     return Surrogate(
         shares, advantages, 1 - epsilon, 1 + epsilon, epsilon,
@@ -161,12 +162,15 @@ def audit_value_loss(facts: Facts) -> Finding | None:
     new = per_sample(facts, "new_values") if "new_values" in facts else old
     assert new is not None
     assert targets is not None
-    given = facts.numbers[name]
+    given, epsilon = facts.numbers[name], facts.settings.get("value_clip_epsilon")
+    clipped = epsilon is not None and old is not None and "new_values" in facts
     stage = Squares(
         new, targets, rounding=facts.rounding("values", "new_values", "returns", name),
         values=old if "new_values" in facts else None,
         advantages=of_rows(facts, "advantages"), rewards=of_rows(facts, "rewards"),
-        clip_epsilon=facts.settings.get("clip_epsilon"),
+        clip_epsilon=epsilon if clipped else facts.settings.get("clip_epsilon"),
+        clipped=clipped,
+        square="max" if clipped else "plain",
         value_coef=facts.settings.get("value_coef"),
         table=batch_shape(facts), mask=of_rows(facts, "valid"), per_sample=given.ndim > 0,
     )  # fmt: skip

@@ -73,7 +73,18 @@ class Norm:
         return (advantages - mean * self.centred) / spread
 
 
-How = Literal["exp", "difference", "quotient", "one", "new", "clipped", "parts", "averaged"]
+How = Literal[
+    "pairs",
+    "pairs turned",
+    "exp",
+    "difference",
+    "quotient",
+    "one",
+    "new",
+    "clipped",
+    "parts",
+    "averaged",
+]
 
 
 @dataclass(frozen=True)
@@ -109,6 +120,8 @@ class Ratio:
         return {
             "difference": self.log_probs - self.log_probs_old,
             "quotient": self.log_probs / self.log_probs_old,
+            "pairs": (self.log_probs.unsqueeze(-1) - self.log_probs_old).exp(),
+            "pairs turned": (self.log_probs - self.log_probs_old.unsqueeze(-1)).exp(),
             "one": torch.ones_like(ratios),
             "new": self.log_probs.exp(),
             "clipped": ratios.clamp(1 - self.clip_epsilon, 1 + self.clip_epsilon),
@@ -131,6 +144,7 @@ class Surrogate:
         log_probs: log π; None if not given.
         differences: log π − log π_old of each dimension of an action; None if not given.
         raw: Â before it was normalised; None if not given.
+        half: Â beside the clipped ratios, where they are others than beside the plain ones.
         returns: the critic's targets; None if not given.
         table: shape (T, N) of the batch; None for a minibatch.
         crossed: every ratio meets every Â.
@@ -146,6 +160,7 @@ class Surrogate:
     log_probs: Tensor | None = None
     differences: Tensor | None = None
     raw: Tensor | None = None
+    half: Tensor | None = None
     returns: Tensor | None = None
     table: torch.Size | None = None
     combine: Combine = "min"
@@ -159,7 +174,8 @@ class Surrogate:
         """The loss, as one number or one for each sample."""
         if self.crossed:
             return self.predict_crossed()
-        plain, clipped = self.ratios * self.advantages, self.clipped * self.advantages
+        beside = self.advantages if self.half is None else self.half
+        plain, clipped = self.ratios * self.advantages, self.clipped * beside
         return self.reduced(self.combined(plain, clipped), plain.abs() + self.advantages.abs())
 
     @property
@@ -202,12 +218,15 @@ class Surrogate:
 
 
 LARGEST_CROSS = 2048  # samples of which all pairs are looked at one by one
-Square = Literal["plain", "max", "min", "moved", "factor", "uncentred"]
+Square = Literal["plain", "max", "min", "moved", "factor", "uncentred", "before"]
 
 
 @dataclass(frozen=True)
 class Squares:
-    """factor·mean( (V − target)² ), where V may be held near V_old."""
+    """factor·mean( (V − target)² ), where V may be held near V_old.
+
+    `clipped` says that it is meant to be held there.
+    """
 
     new_values: Tensor
     targets: Tensor
@@ -216,6 +235,7 @@ class Squares:
     advantages: Tensor | None = None
     rewards: Tensor | None = None
     clip_epsilon: float | None = None
+    clipped: bool = False
     value_coef: float | None = None
     table: torch.Size | None = None
     mask: Tensor | None = None
@@ -252,6 +272,8 @@ class Squares:
             "factor": self.values * (self.new_values / self.values).clamp(1 + low, 1 + high),
             "uncentred": step.clamp(low, high),
         }.get(self.square, self.values + step.clamp(low, high))
+        if self.square == "before":
+            return self.raised(torch.maximum(self.new_values, moved) - self.targets)
         held = self.raised(moved - self.targets)
         if self.square == "min":
             return torch.minimum(plain, held)

@@ -44,6 +44,7 @@ SETTINGS = {
     "gamma": "γ",
     "gae_lambda": "λ",
     "clip_epsilon": "ε",
+    "value_clip_epsilon": "ε of the value loss, where it is meant to be clipped",
     "value_coef": "c₁",
     "entropy_coef": "c₂",
 }

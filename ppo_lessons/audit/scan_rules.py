@@ -144,6 +144,24 @@ def trace_not_reset(scan: Scan) -> Scans:
     yield replace(scan, cut_trace=torch.zeros_like(scan.cut_trace))
 
 
+@SCAN.mistake(
+    "gae", change="Multiply by 1 − ended once: in the row that ended, not before it as well."
+)
+def trace_cut_a_row_early_too(scan: Scan) -> Scans:
+    """The sum stops at the step that ended an episode, and once more one row before it."""
+    early = later(scan.cut_trace, torch.zeros_like(scan.cut_trace[0]))
+    yield replace(scan, cut_trace=scan.cut_trace | early)
+
+
+@SCAN.mistake(
+    "rollout", change="Keep the last step: it has a reward and, at a time limit, a future."
+)
+def last_step_left_out(scan: Scan) -> Scans:
+    """The step with which a time limit, or any end, came has no advantage: it is set to 0."""
+    for cut in (scan.truncated & ~scan.terminated, scan.truncated | scan.terminated):
+        yield replace(scan, written=scan.written & ~cut, known=scan.known | cut)
+
+
 @SCAN.mistake("rollout", change="Use the flags in both places: in the TD error and in the sum.")
 def flags_ignored(scan: Scan) -> Scans:
     """No flag is looked at: value and sum both come from the next episode."""
