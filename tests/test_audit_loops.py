@@ -8,10 +8,12 @@ that a loop has no use for (which flag it was, V of a last observation) are writ
 
 import copy
 import inspect
+import re
 import textwrap
 from collections.abc import Callable
 from importlib.util import find_spec
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -23,7 +25,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from torch import nn
 from torch.distributions import Categorical, Normal
 
-from ppo_lessons.audit import CLEANRL, SB3, Report, audit
+from ppo_lessons import cli
+from ppo_lessons.audit import CLEANRL, MEANINGS, RULES, SB3, Report, audit
 
 CLEANRL_STYLE = """
 obs = torch.zeros((args.num_steps, args.num_envs) + envs.single_observation_space.shape)
@@ -743,3 +746,63 @@ def test_stable_baselines3_raises_no_alarm(env):
 def test_at_least_thirty_bugs_are_planted_in_four_styles():
     assert len(BUGS) >= 30
     assert {bug.loop for bug in BUGS} == {C, L, U, H, S}
+
+
+# --- the recipes of docs/audit.md -----------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[1] / "docs" / "audit.md").read_text(encoding="utf-8")
+
+
+def recipe(heading: str) -> str:
+    """The Python of one section, as it stands there."""
+    section = PAGE.split(f"### {heading}\n")[1].split("\n#")[0]
+    (code,) = re.findall(r"^```python\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+    assert len([line for line in code.splitlines() if line]) <= 3
+    return code
+
+
+@pytest.mark.parity
+def test_the_recipe_for_stable_baselines3_runs(capsys):
+    if find_spec("stable_baselines3") is None:
+        pytest.skip("stable-baselines3 is not installed")
+    from stable_baselines3 import PPO
+
+    model = PPO("MlpPolicy", cartpole(30), n_steps=96, batch_size=32, seed=1, device="cpu")
+    exec(recipe("Stable-Baselines3"), {"model": model, "audit": audit, "SB3": SB3})
+    out = capsys.readouterr().out
+    assert "advantages: agrees" in out
+    assert "returns: agrees" in out
+    assert "Nothing is wrong." in out
+
+
+def test_the_recipe_for_cleanrl_runs(capsys):
+    scope = run_cleanrl(CLEANRL_STYLE, 2)
+    exec(recipe("CleanRL"), scope)
+    out = capsys.readouterr().out
+    assert len(re.findall(r"^\w+: agrees", out, re.MULTILINE)) == 8
+    assert "Nothing is wrong." in out
+
+
+def test_the_recipe_for_a_loop_by_hand_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    env, model = Noted(gym.wrappers.TimeLimit(Drift(), 9)), Gaussian(2, 2)
+    before = copy.deepcopy(model)
+    scope: dict[str, Any] = {
+        "torch": torch, "np": np, "env": env, "model": model, "seed": 1, "num_steps": 60,
+        "gamma": 0.99, "tau": 0.95, "eps": 0.2, "ppo_epochs": 1,
+        "optimizer": torch.optim.Adam(model.parameters(), lr=0.01),
+    }  # fmt: skip
+    exec(BY_HAND, scope)
+    exec(recipe("A loop by hand"), scope | env.facts(before.critic))
+    assert cli.main(["audit", "rollout.npz"]) == 0
+    assert "Nothing is wrong." in capsys.readouterr().out
+
+
+def test_the_page_lists_every_rule_and_every_name():
+    for rules in RULES.values():
+        for rule in rules:
+            mark = " *(a convention)*" if rule.convention else ""
+            assert f"| `{rule.name}`{mark} | {rule.sentence} |" in PAGE
+    for name, meaning in MEANINGS.items():
+        assert f"| `{name}` | {meaning} |" in PAGE
+    assert f"plant {len(BUGS)} bugs" in PAGE
