@@ -41,7 +41,7 @@ HOMES = {
     "IPython": {"notebook", "widgets", "grading"},
     "packaging": {"notebook"},
     "tqdm": {"cli", "grading"},
-    "tyro": {"cli"},
+    "tyro": {"cli", "gpu_run"},
 }
 # library that pyproject.toml does not declare -> why it is there all the same
 COMES_ALONG = {

@@ -4,11 +4,11 @@ import difflib
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import torch
-from gymnasium.spaces import Box
 
 from ppo_lessons.envs import TASKS, BatchedEnvs, Envs
 from ppo_lessons.envs.batched import Task, checked_device
@@ -135,6 +135,9 @@ def start_on_device(
         parts: the functions that fill the loop's slots.
         resume: a checkpoint, or its path.
 
+    Returns:
+        The run before its first iteration (or where the checkpoint was taken), and the parts.
+
     Raises:
         ValueError: as `train_on_device`.
     """
@@ -193,10 +196,9 @@ def check_fits(config: PPOConfig, envs: Envs) -> None:
     """
     space = envs.single_observation_space
     dtype = torch.bool if space.dtype == bool else torch.float32
-    actions = envs.single_action_space
     check_memory(
         config, space.shape or (), dtype, free_memory(envs.device),
-        action_size=actions.shape[0] if isinstance(actions, Box) else 0,
+        action_size=prod(envs.single_action_space.shape or (0,)),
     )  # fmt: skip
 
 

@@ -83,6 +83,9 @@ def joined(device: str) -> Iterator[Ranks]:
     Args:
         device: "cpu" (gloo), or "cuda" (NCCL, one GPU for each rank).
 
+    Yields:
+        This process among its fellows.
+
     Raises:
         ValueError: if there are fewer GPUs than ranks.
     """
@@ -109,7 +112,15 @@ def joined(device: str) -> Iterator[Ranks]:
 
 
 def rank_seed(seed: int, rank: int) -> int:
-    """Give each rank a seed of its own; rank 0 has that of the job."""
+    """Give each rank a seed of its own; rank 0 has that of the job.
+
+    Args:
+        seed: of the job.
+        rank: from 0 on.
+
+    Returns:
+        The seed, at least 0 and below 2⁶³.
+    """
     if rank == 0:
         return seed
     drawn = torch.randint(2**62, (rank,), generator=Generator().manual_seed(seed))
@@ -121,6 +132,9 @@ def rank_parts(parts: Parts) -> Parts:
 
     Args:
         parts: the functions of the run.
+
+    Returns:
+        The same with `reduced_gradient_step` and `normalize_over_ranks`.
 
     Raises:
         ValueError: if other functions stand there, or the squeeze stage may end early: each rank
