@@ -353,6 +353,21 @@ def test_what_cannot_be_trained_is_refused(given, sentence):
 
 
 @pytest.mark.messages
+@pytest.mark.parametrize("graphs", [False, True])
+def test_minibatches_of_one_sample_are_refused(graphs):
+    config = replace(SMALL, num_minibatches=128)
+    with pytest.raises(ValueError, match="expected at least two samples per minibatch"):
+        train_on_device(config, "CartPole", graphs=graphs)
+
+
+@pytest.mark.parametrize("graphs", [False, True])
+def test_rows_that_do_not_divide_evenly_are_all_learned_from(graphs):
+    config = replace(SMALL, num_minibatches=5)  # 128 rows: 26, 26, 26, 25, 25
+    got = train_on_device(config, "CartPole", graphs=graphs)
+    assert torch.equal(weights(got), weights(trained("CartPole", False, config)))
+
+
+@pytest.mark.messages
 def test_graphs_on_other_accelerators_are_refused():
     from ppo_lessons.gpu_run.device import check_graphs
 

@@ -14,6 +14,7 @@ from ppo_lessons.gpu_run.pinned import Pinned
 from ppo_lessons.gpu_run.rows import as_row, check_row, summary
 from ppo_lessons.training_loop import Parts, TrainState, score, squeeze, use_all_epochs
 from ppo_lessons.training_loop.train import mean_or_none
+from ppo_lessons.training_loop.update import check_minibatch_size
 
 MOST_RETURNS = 100  # `TrainState.recent_returns` keeps no more
 WARM_UP = 3  # iterations before the capture: they fill caches and make the optimiser's tensors
@@ -136,9 +137,10 @@ def captured(state: TrainState, parts: Parts) -> Iteration:
         Each call is an iteration of the run, warm-up or not.
 
     Raises:
-        ValueError: if a part must ask the device for a value (a stop_epochs of one's own), or the
-            environments cannot be captured.
+        ValueError: if a part must ask the device for a value (a stop_epochs of one's own), a
+            minibatch would hold one sample only, or the environments cannot be captured.
     """
+    check_minibatch_size(state.config.batch_size, state.config.num_minibatches, parts)
     if parts.stop_epochs is not use_all_epochs:
         raise ValueError(
             "Parts.stop_epochs is a function of your own; expected use_all_epochs, since it would "
