@@ -268,9 +268,8 @@ check.mended_scan(mended_scan)
 # %%
 # answer: gpu_run.ledger_by_hand
 ### BEGIN SOLUTION stub: ledger_by_hand = {"a": None, "b": None, "c": None, "d": None, "e": None, "f": None, "g": None, "h": None}
-ledger_by_hand = {
-    "a": 13.107, "b": 52.429, "c": 200, "d": 6.4, "e": 25.6, "f": 100, "g": 10 / 9, "h": 5 / 3,
-}  # fmt: skip
+answers = (13.107, 52.429, 200, 6.4, 25.6, 100, 10 / 9, 5 / 3)
+ledger_by_hand = dict(zip("abcdefgh", answers, strict=True))
 ### END SOLUTION
 
 # %%

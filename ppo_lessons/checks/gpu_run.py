@@ -370,7 +370,7 @@ SCAN_MISTAKES = {
     "decays_left_out": "What follows counts in full.",
     "nothing_added": "It gives the TD errors as they are.",
     "ends_ignored": "It runs through ends as if they had the decay of the other rows.",
-    "decays_squared": "Each decay counts twice.",
+    "decays_squared": "Each decay counts twice: it is squared before anything is joined.",
     "first_distance_two": "It begins with a distance of two, so that neighbours never meet.",
 }
 LEDGER_MISTAKES = {
