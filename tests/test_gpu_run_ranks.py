@@ -19,9 +19,10 @@ from test_gpu_run import EXACT, squeezed_alone, squeezed_on_a_rank
 from torch.testing import assert_close
 
 from ppo_lessons.envs import TASKS
-from ppo_lessons.gpu_run import Keeper, Ranks, train_on_device, train_ranks
+from ppo_lessons.gpu_run import Keeper, Ranks, start_on_device, train_on_device, train_ranks
 from ppo_lessons.gpu_run.command import main, parse
 from ppo_lessons.gpu_run.device import DEFAULTS
+from ppo_lessons.gpu_run.job import resume_job
 from ppo_lessons.training_loop import PPOConfig, read_checkpoint
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -109,6 +110,17 @@ def check_resumed_by_one_process(saved):
     )
     assert len(history) == 10
     assert "new episodes begin here" in notes[0]
+    drawn = []
+    for rank in range(4):
+        ranks = Ranks(rank, 4)
+        state, _ = start_on_device(ranks.share(CONFIG), "CartPole")
+        resume_job(state, CONFIG, saved, ranks)
+        assert "that of 2 ranks and this job has 4, so new episodes begin here" in state.resumed
+        assert state.iteration == 4
+        drawn.append(tuple(torch.rand(3, generator=state.generator).tolist()))
+    assert len(set(drawn)) == 4  # no two ranks go on with the same random numbers
+    with pytest.raises(ValueError, match="gamma is 0.5"):
+        resume_job(state, replace(CONFIG, gamma=0.5), saved, ranks)
 
 
 def launched(*arguments, folder, ranks=2, **how):
