@@ -37,7 +37,7 @@ HOMES = {
     "matplotlib": {"figures"},
     "anywidget": {"widgets"},
     "traitlets": {"widgets", "grading"},
-    "gymnasium": {"envs", "cli", "bench"},
+    "gymnasium": {"envs", "networks", "cli", "bench"},
     "IPython": {"notebook", "widgets", "grading"},
     "packaging": {"notebook"},
     "tqdm": {"cli", "grading"},
