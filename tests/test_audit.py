@@ -186,7 +186,7 @@ def test_wrongly_normalised_advantages_are_named(mistake, name):
 
 RATIO_NAMES = {
     "inverse_ratio": "old_and_new_swapped",
-    "old_log_probs_recomputed": "old_log_probs_recomputed",
+    "old_log_probs_recomputed": "log_probs_recomputed",
     "logarithm_kept": "exponential_left_out",
 }
 
@@ -485,6 +485,7 @@ def test_every_rule_has_a_sentence_a_lesson_and_a_name_of_its_own():
     assert len(mistakes_of("gae")) > len(GAE_NAMES)
 
 
+@pytest.mark.full  # a clock, and annotations that are enforced cost time
 def test_the_hardest_table_takes_less_than_a_second():
     given = rollout(shape=(128, 64))
     given["advantages"][:, 0] += torch.rand(128).double()  # nothing reproduces it

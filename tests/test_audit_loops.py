@@ -27,6 +27,10 @@ from torch.distributions import Categorical, Normal
 
 from ppo_lessons import cli
 from ppo_lessons.audit import CLEANRL, MEANINGS, RULES, SB3, Report, audit
+from ppo_lessons.envs import GymEnvs
+from ppo_lessons.gae import compute_gae
+from ppo_lessons.networks import make_networks
+from ppo_lessons.rollout import collect_rollout, score_values, start_carry
 
 CLEANRL_STYLE = """
 obs = torch.zeros((args.num_steps, args.num_envs) + envs.single_observation_space.shape)
@@ -624,7 +628,7 @@ BUGS = [
     Bug(S, "self.returns = self.advantages + self.values",
         "self.returns = self.advantages - self.values", "returns", "values_subtracted"),
     Bug(S, "th.exp(log_prob - rollout_data.old_log_prob)",
-        "th.exp(log_prob - log_prob.detach())", "ratios", "old_log_probs_recomputed"),
+        "th.exp(log_prob - log_prob.detach())", "ratios", "log_probs_recomputed"),
     Bug(S, "-th.min(policy_loss_1, policy_loss_2).mean()", "-policy_loss_1.mean()",
         "policy_loss", "clip_left_out"),
     Bug(S, "F.mse_loss(rollout_data.returns, values_pred)",
@@ -692,7 +696,15 @@ def identity(bug: Bug) -> str:
     return f"{bug.loop}: {bug.name}"
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=identity)
+def marked(number: int) -> Any:
+    """One bug per loop and quantity runs each time, the others and those of a library in full."""
+    bug, earlier = BUGS[number], {(bug.loop, bug.quantity) for bug in BUGS[:number]}
+    full = [pytest.mark.full] if (bug.loop, bug.quantity) in earlier else []
+    marks = [pytest.mark.parity] if bug.loop == S else full
+    return pytest.param(bug, marks=marks, id=identity(bug))
+
+
+@pytest.mark.parametrize("bug", [marked(number) for number in range(len(BUGS))])
 def test_a_planted_bug_is_named(bug):
     report = run_bug(bug)
     assert named(bug, report), str(report)
@@ -806,3 +818,32 @@ def test_the_page_lists_every_rule_and_every_name():
     for name, meaning in MEANINGS.items():
         assert f"| `{name}` | {meaning} |" in PAGE
     assert f"plant {len(BUGS)} bugs" in PAGE
+
+
+# --- the course's own loop ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+def test_our_own_loop_raises_no_alarm_in_either_mode_of_reset(mode):
+    envs = GymEnvs(SyncVectorEnv([lambda: cartpole(15)] * 3, autoreset_mode=mode))
+    generator = torch.Generator().manual_seed(1)
+    networks = make_networks((4,), 2, hidden_sizes=(16,), generator=generator)
+    rollout, _ = collect_rollout(
+        envs, networks.policy, start_carry(envs, seed=1), num_steps=60, generator=generator
+    )
+    values, next_values = score_values(networks.critic, rollout)
+    facts = {
+        "rewards": rollout.rewards, "terminated": rollout.terminated, "valid": rollout.valid,
+        "truncated": rollout.truncated, "values": values, "next_values": next_values,
+    }  # fmt: skip
+    settings = {"gamma": 0.99, "gae_lambda": 0.95}
+    flags = (rollout.terminated, rollout.truncated)
+    advantages = compute_gae(rollout.rewards, values, next_values, *flags, **settings)
+    given = facts | settings | {"advantages": advantages, "returns": advantages + values}
+    report = audit(given)
+    assert [found.verdict for found in report.findings] == ["agrees"] * 3, str(report)
+    assert rollout.valid.all() == (mode == AutoresetMode.SAME_STEP)
+    merged = compute_gae(
+        rollout.rewards, values, next_values, flags[0] | flags[1], flags[1], **settings
+    )
+    assert audit(given | {"advantages": merged})["advantages"].names == ("flags_merged",)

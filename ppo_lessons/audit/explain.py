@@ -113,7 +113,9 @@ def explain(
     agrees = right.reproduces(given)
     if agrees and right.complete:
         return Explanation((), unseen=unseen)
-    fits = [r for r, made in varied if any(predict(stage).reproduces(given) for stage in made)]
+    fits = [
+        rule for rule, made in varied if any(predict(stage).reproduces(given) for stage in made)
+    ]
     if fits:
         first = next((rule for rule in fits if rule.convention), fits[0])
         also = tuple(rule for rule in fits if rule is not first and not first.convention)

@@ -14,10 +14,10 @@ from ppo_lessons.audit.names import (
     COLUMNS,
     FLAGS,
     MEANINGS,
-    OLD_VALUES,
     RESULTS,
     ROWS,
     SAMPLES,
+    SCORED_VALUES,
     SETTINGS,
 )
 
@@ -95,10 +95,10 @@ def read(
         )
     chosen, not_read = choose(tensors, names or {})
     arrays = {name: to_tensor(name, entry) for name, entry in chosen.items()}
-    if OLD_VALUES in arrays:  # then `values` are those of the loss, as in docs/notation.md
+    if SCORED_VALUES in arrays:  # then `values` are those of the loss, as in docs/notation.md
         if "new_values" not in arrays and "values" in arrays:
             arrays["new_values"] = arrays.pop("values")
-        arrays["values"] = arrays.pop(OLD_VALUES)
+        arrays["values"] = arrays.pop(SCORED_VALUES)
     facts = Facts(not_read=not_read)
     facts.precision = {name: precision_of(tensor) for name, tensor in arrays.items()}
     for name in SETTINGS.keys() & arrays.keys():
@@ -141,7 +141,7 @@ def choose(
     Raises:
         ValueError: if a name does not exist, an entry is missing, or nothing is left to audit.
     """
-    known = [*MEANINGS, OLD_VALUES]
+    known = [*MEANINGS, SCORED_VALUES]
     for ours, theirs in names.items():
         if ours not in known:
             raise ValueError(

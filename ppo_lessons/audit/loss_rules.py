@@ -193,7 +193,7 @@ def old_policy_left_out(ratio: Ratio) -> Iterator[Ratio]:
 
 
 @RATIO.mistake("training_loop", change="Store log π_old while sampling; do not recompute it.")
-def old_log_probs_recomputed(ratio: Ratio) -> Iterator[Ratio]:
+def log_probs_recomputed(ratio: Ratio) -> Iterator[Ratio]:
     """Every ratio is 1, though the log-probabilities differ: the policy is divided by itself."""
     yield replace(ratio, how="one")
 

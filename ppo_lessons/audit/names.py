@@ -50,7 +50,7 @@ SETTINGS = {
 }
 INDICES = {"indices": "which rows of the batch these samples are"}
 # An older name of the notation: the values of the scoring, where `values` are those of the loss.
-OLD_VALUES = "values_old"
+SCORED_VALUES = "values_old"
 
 MEANINGS: Mapping[str, str] = MappingProxyType(
     {**ROWS, **FLAGS, **COLUMNS, **SAMPLES, **RESULTS, **SETTINGS, **INDICES}

@@ -247,7 +247,7 @@ def no_bootstrap_at_the_cut(scan: Scan) -> Scans:
 
 
 @SCAN.mistake("gae", change="Ask the critic about the observation after the last row.")
-def last_value_repeated(scan: Scan) -> Scans:
+def value_of_the_last_row_repeated(scan: Scan) -> Scans:
     """Behind the last row stands V of the last row itself."""
     after = torch.cat([scan.next_values[:-1], scan.values[-1:]])
     yield replace(scan, next_values=after)
