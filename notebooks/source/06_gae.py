@@ -228,7 +228,8 @@ claim(
 # $$\hat{A}_t = \sum_{l \ge 0} (\gamma\lambda)^l\,\delta_{t+l} = \delta_t + \gamma\lambda\,\hat{A}_{t+1}$$
 #
 # The right half is how it is computed: one pass from the last step to the first. That is all of the
-# package's function, apart from its checks and the marks of ends:
+# package's function. `trace_factors` gives γλ for each step, and 0 where an episode ended;
+# `torch.addcmul(a, b, c)` is a + b·c in one operation:
 
 # %%
 show_source(compute_gae)
