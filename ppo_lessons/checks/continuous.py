@@ -446,6 +446,8 @@ SQUASHED_MISTAKES = {
     "draw is.",
     "inverse_taken": "It takes the inverse of tanh of what it gets. It gets the draw before the "
     "tanh, so nothing is to be inverted.",
+    "draw_had_back_from_the_action": "It computes the action and takes its inverse to get the draw "
+    "back. Far out the tanh is 1 in a float, and the draw is lost. Use the draw that is given.",
     "log_std_forgotten": "The Gaussian part lacks −log σ.",
     "constant_forgotten": "The Gaussian part lacks ½·log 2π in each dimension.",
 }
@@ -520,7 +522,8 @@ SCALED_MISTAKES = {
     "ends_ignored": "The running return goes on behind an end. The next row belongs to another "
     "episode.",
     "reset_one_step_early": "The running return starts anew at the step that ends. That step still "
-    "belongs to its episode: the next one starts anew.",
+    "belongs to its episode: the next one starts anew. At terminated steps gymnasium 1.4 "
+    "does the same.",
     "gamma_forgotten": "The running return is not discounted.",
     "gamma_on_the_reward": "The discount is on the new reward. It is on what was there before.",
     "looks_ahead": "It sums what comes after each step. The running return sums what came before, "
@@ -535,6 +538,8 @@ SCALED_MISTAKES = {
     "multiplied": "It multiplies by the spread. Large rewards become smaller when divided.",
     "root_mean_square": "It divides by the root of the mean square. The mean is taken away inside "
     "the deviation, and only there.",
+    "spread_so_far": "Each step is divided by the spread of what came before it. That is what runs "
+    "during training; here the whole rollout is known, and one spread is asked for.",
     "largest_return": "It divides by the largest running return. One outlier would then decide.",
 }
 

@@ -5,7 +5,7 @@ import statistics
 
 import numpy as np
 import torch
-from torch.distributions import Independent, Normal, TanhTransform
+from torch.distributions import Independent, Normal, TanhTransform, TransformedDistribution
 from torch.nn import functional
 
 from answers import new_catalogue
@@ -334,7 +334,19 @@ def _inverse_taken(drawn, means, log_stds):
     return (terms(inner, means, log_stds) - torch.log(1 - drawn**2)).sum(-1)
 
 
+def _had_back(drawn, means, log_stds):
+    squashed = TransformedDistribution(Normal(means, log_stds.exp()), TanhTransform())
+    return squashed.log_prob(torch.tanh(drawn)).sum(-1)
+
+
+def _had_back_and_clamped(drawn, means, log_stds):
+    actions = torch.tanh(drawn).clamp(-1 + 1e-6, 1 - 1e-6)
+    return (terms(torch.atanh(actions), means, log_stds) - torch.log(1 - actions**2)).sum(-1)
+
+
 WRONG["squashed_log_probs"] |= {
+    "draw_had_back_from_the_action": _had_back,
+    "draw_had_back_from_the_action#clamped": _had_back_and_clamped,
     "correction_forgotten": corrected(lambda u: 0 * u),
     "correction_added": corrected(lambda u: -slope(u)),
     "naive_logarithm": corrected(lambda u: torch.log(1 - u.tanh() ** 2)),
@@ -795,7 +807,14 @@ def _across(rewards, ended, gamma):
     return running(rewards.T, ended.T, gamma).T
 
 
+def _so_far(rewards, ended, *, gamma):
+    returns = running(rewards, ended, gamma)
+    spreads = [deviation(returns[: t + 1]) for t in range(len(returns))]
+    return rewards / (torch.stack(spreads).unsqueeze(1) + 1e-8)
+
+
 WRONG["scaled_rewards"] |= {
+    "spread_so_far": _so_far,
     "mean_of_the_returns_removed": from_all(
         lambda rewards, returns: (rewards - returns.mean()) / deviation(returns)
     ),
