@@ -119,7 +119,7 @@ def check_resumed_by_one_process(saved):
         assert state.iteration == 4
         drawn.append(tuple(torch.rand(3, generator=state.generator).tolist()))
     assert len(set(drawn)) == 4  # no two ranks go on with the same random numbers
-    with pytest.raises(ValueError, match="gamma is 0.5"):
+    with pytest.raises(ValueError, match=r"gamma is 0\.5"):
         resume_job(state, replace(CONFIG, gamma=0.5), saved, ranks)
 
 
