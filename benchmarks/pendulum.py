@@ -56,8 +56,8 @@ def networks_that_store_the_cut(observation_shape, action_space, *, hidden_sizes
 # name -> what is changed: how environments are wrapped, and the parts
 VARIANTS: dict[str, tuple[dict[str, bool], Parts]] = {
     "usual": ({}, Parts()),
-    "rewards as paid": ({"rewards": False}, Parts()),
     "flags merged": ({}, Parts(advantages=flags_merged)),
+    "rewards as paid": ({"rewards": False}, Parts()),
     "cut actions stored": ({}, Parts(networks=networks_that_store_the_cut)),
     "observations as seen": ({"observations": False}, Parts()),
 }

@@ -187,7 +187,7 @@ def variants(study: Mapping[str, Any], names: Mapping[str, str]) -> Figure:
     Returns:
         One panel per variant: seeds thin, their median thick, final greedy returns as dots.
     """
-    looks = (NEW_POLICY, BETTER, SECOND, WORSE, OLD_POLICY)
+    looks = (NEW_POLICY, WORSE, SECOND, BETTER, OLD_POLICY)
     with style():
         picture = figure(9.5, 3.2)
         panels = picture.subplots(1, len(names), sharey=True, squeeze=False)[0]
@@ -201,8 +201,8 @@ def variants(study: Mapping[str, Any], names: Mapping[str, str]) -> Figure:
             axes.plot([thousands[-1] * 1.08] * len(finals), finals, "o", color=color, markersize=5)
             axes.axhline(study["solved_at"], color=GOAL, linestyle="--", linewidth=1)
             solved = sum(value >= study["solved_at"] for value in finals)
-            axes.set(title=f"{title}\n{solved} of {len(finals)}", ylim=(-1700, 0))
+            axes.set(title=f"{title}\n{solved} of {len(finals)}", ylim=(-1450, 0))
             axes.title.set_fontsize(9)
-        panels[len(names) // 2].set_xlabel("thousand environment steps")
+        picture.supxlabel("thousand environment steps", fontsize=10)
         panels[0].set_ylabel("return (reward)")
         return picture
