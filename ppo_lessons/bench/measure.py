@@ -70,7 +70,9 @@ def measure(run: Run) -> dict[str, Any]:
     }
     command = [run.python or sys.executable, str(CHILD), json.dumps(asked)]
     with tempfile.TemporaryDirectory(prefix="ppo-bench-") as folder:
-        text, errors, status = wait_for(command, folder, environment(run.gpu))
+        # what a peer leaves behind, a log or a video, goes with the folder
+        variables = environment(run.gpu) | {"TMPDIR": folder}
+        text, errors, status = wait_for(command, folder, variables)
     if status != 0:
         last = (errors.strip().splitlines() or ["it said nothing"])[-1]
         raise Failed(f"{run.module}.{run.function} ended with status {status}: {last}")

@@ -18,9 +18,10 @@ def tables(content: Mapping[str, Any]) -> str:
     """
     parts = [section(each) for each in content["sections"].values()]
     about = content["machine"]
+    core = about["pinned_to_core"]
+    pinned = "" if core is None else f" pinned to core {core}"
     foot = [
-        f"{about['processor']}, {about['cores']} cores, one thread pinned to core "
-        f"{about['pinned_to_core']}; load {about['load_before']} before, {about['load_after']} "
+        f"{about['processor']}, {about['cores']} cores, one thread{pinned}; load {about['load_before']} before, {about['load_after']} "
         f"after; commit {content['commit']}",
         "; ".join(f"{name} {content['peers'][name]}" for name in sorted(content["peers"])),
     ]
