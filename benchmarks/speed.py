@@ -8,6 +8,8 @@ are timed alternately in CPU seconds, and their lower quartile counts. One threa
 `benchmarks/results/speed_attempts.json`.
 """
 
+import os
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +31,7 @@ from ppo_lessons.gae import compute_gae, gae_by_scan, gae_by_the_book
 from ppo_lessons.importance import approximate_kl, importance_ratios
 from ppo_lessons.networks import Networks, make_networks
 from ppo_lessons.training_loop import PRESETS, Parts, PPOConfig, minibatch_loss
-from ppo_lessons.training_loop.train import TrainState, iterate, start
+from ppo_lessons.training_loop.train import TrainState, iterate, score, start
 from ppo_lessons.types import Batch
 
 COMMAND = "python -m benchmarks.speed"
@@ -280,6 +282,29 @@ def plain_measure(
     }
 
 
+def of_allocator() -> Iterator[Attempt]:
+    """One process gives freed memory back to the system, one keeps it."""
+    keeps = {"MALLOC_TRIM_THRESHOLD_": str(2**29), "MALLOC_MMAP_THRESHOLD_": str(2**29)}
+    code = (
+        "import torch; torch.set_num_threads(1); from benchmarks.speed import *; "
+        "n, x = body(Tanh), torch.randn(8192, 4); "
+        "print(*least(lambda: n(x).sum().backward(), seconds=2.0))"
+    )
+    gives, kept = (
+        float(
+            subprocess.run(
+                [sys.executable, "-c", code], env={**os.environ, **more},
+                capture_output=True, text=True, check=True,
+            ).stdout
+        )
+        for more in ({}, keeps)
+    )  # fmt: skip
+    yield Attempt(
+        "network, 8192 rows: glibc told to keep freed memory", round(gives, 1), round(kept, 1),
+        False, "saves page faults, which count for little; and it is one C library's",
+    )  # fmt: skip
+
+
 def of_cache(networks: Networks) -> list[dict[str, float]]:
     """Microseconds a row, forwards and backwards, by the size of a minibatch."""
     table = []
@@ -368,11 +393,28 @@ WITHOUT["none of them"] = (
     {name: part for parts, _ in WITHOUT.values() for name, part in parts.items()},
     {name: function for _, functions in WITHOUT.values() for name, function in functions.items()},
 )
-SIZES = {"classic": (4, 12), "64": (64, 16), "1024": (1024, 4)}  # environments, rounds
+SIZES = {"classic": (4, 20), "64": (64, 20), "1024": (1024, 6)}  # environments, rounds
+
+
+def learn(state: TrainState, parts: Parts) -> None:
+    """Score and squeeze the rollout that is there once more."""
+    assert state.rollout is not None
+    batch = score(state.rollout, state.networks, state.config, parts)
+    UPDATE.update(
+        state.networks, state.optimizer, batch, state.config,
+        parts=parts, generator=state.generator,
+    )  # fmt: skip
+
+
+def timed(function: Callable[[TrainState, Parts], object], *given: Any) -> float:
+    """Call once, and give the milliseconds of CPU."""
+    began = time.process_time()
+    function(*given)
+    return 1e3 * (time.process_time() - began)
 
 
 def whole(size: str) -> dict[str, Any]:
-    """Milliseconds of CPU of one iteration, with each improvement taken away in turn."""
+    """Time score and squeeze with each improvement taken away in turn, and a whole iteration."""
     num_envs, rounds = SIZES[size]
     if size == "classic":
         config, common = PRESETS["classic"]
@@ -385,27 +427,38 @@ def whole(size: str) -> dict[str, Any]:
     variants = dict(WITHOUT)
     if config.entropy_coef == 0:
         variants["no gradient for an entropy of weight 0"] = ({"total_loss": no_entropy}, {})
-    runs, spent = {}, {name: [] for name in variants}
+    runs: dict[str, tuple[TrainState, Parts]] = {}
+    spent: dict[str, list[float]] = {name: [] for name in variants}
+    whole_iterations = []
     for name, (parts, _) in variants.items():
         envs = make_envs(config.env, 4) if size == "classic" else BatchedEnvs(CartPole(), num_envs)
         mine = replace(common, **parts)
         runs[name] = start(config, envs, mine), mine
-    for turn in range(rounds + 1):
-        for name, (state, parts) in runs.items():
+        iterate(*runs[name])  # it warms up, and leaves a rollout
+    for _ in range(rounds):
+        whole_iterations.append(timed(iterate, *runs["as it is"]))
+        for name, run in runs.items():
             functions = variants[name][1]
             with patched(**functions) if functions else nullcontext():
-                began = time.process_time()
-                iterate(state, parts)
-            if turn:  # the first one warms up
-                spent[name].append(time.process_time() - began)
-    quartile = {name: sorted(times)[len(times) // 4] for name, times in spent.items()}
+                spent[name].append(timed(learn, *run))
+    quartile = {name: lower_quartile(times) for name, times in spent.items()}
     best = quartile["as it is"]
     table = {
-        name: {"ms": round(1e3 * each, 2), "times_as_long": round(each / best, 3)}
+        name: {"ms": round(each, 2), "times_as_long": round(each / best, 3)}
         for name, each in quartile.items()
     }
-    print(size, table, flush=True)
-    return {"steps_per_cpu_second": round(config.batch_size / best), "without": table}
+    iteration = lower_quartile(whole_iterations)
+    print(size, iteration, table, flush=True)
+    return {
+        "iteration_ms": round(iteration, 2),
+        "steps_per_cpu_second": round(1e3 * config.batch_size / iteration),
+        "score_and_squeeze_without": table,
+    }
+
+
+def lower_quartile(times: list[float]) -> float:
+    """The time that a quarter of all stay below."""
+    return sorted(times)[len(times) // 4]
 
 
 def main() -> None:
@@ -417,7 +470,7 @@ def main() -> None:
     tries = [*of_gae(), *of_tanh(), *of_twins(), *of_thin_products(), *of_batch(state)]
     if "--compile" in sys.argv[1:]:
         tries += of_compile(state)
-    tries += of_optimizer(state.networks)
+    tries += [*of_optimizer(state.networks), *of_allocator()]
     fresh = make_networks((4,), 2, hidden_sizes=(64, 64), generator=Generator().manual_seed(0))
     content = {
         "unit": "CPU microseconds, the least of many; whole iterations: CPU milliseconds",
