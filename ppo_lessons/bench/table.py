@@ -21,8 +21,8 @@ def tables(content: Mapping[str, Any]) -> str:
     core = about["pinned_to_core"]
     pinned = "" if core is None else f" pinned to core {core}"
     foot = [
-        f"{about['processor']}, {about['cores']} cores, one thread{pinned}; load {about['load_before']} before, {about['load_after']} "
-        f"after; commit {content['commit']}",
+        f"{about['processor']}, {about['cores']} cores, one thread{pinned}; "
+        f"load {about['load_before']} before, {about['load_after']} after; commit {content['commit']}",
         "; ".join(f"{name} {content['peers'][name]}" for name in sorted(content["peers"])),
     ]
     doubts = content["not_to_be_quoted_because"]
