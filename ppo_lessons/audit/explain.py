@@ -122,8 +122,12 @@ def explain(
         return Explanation((first,), also=also)
     if agrees:
         return Explanation((), unseen=unseen)
+    pairs = two_rules(given, predict, varied, hopeful)
+    found = pairs[0] if pairs else None
+    also = {rule.name: rule for pair in pairs for rule in pair if rule not in (found or ())}
     count = sum(not rule.convention for rule in rules)
-    return Explanation(two_rules(given, predict, varied, hopeful), tried=count)
+    blamed = tuple(rule for rule in also.values() if not rule.convention)
+    return Explanation(found, also=blamed, tried=count)
 
 
 def matters(seen: Prediction, right: Prediction) -> bool:
@@ -136,17 +140,26 @@ def two_rules(
     predict: Predict,
     varied: Sequence[tuple[Rule, Sequence[Any]]],
     hopeful: Hopeful,
-) -> tuple[Rule, ...] | None:
-    """Try one rule after another; conventions first, since they explain without blame."""
-    pairs = sorted(
-        combinations(varied, 2), key=lambda pair: sum(not rule.convention for rule, _ in pair)
-    )
-    for (first, stages), (second, _) in pairs:
-        for stage in stages:
-            for last in second.vary(stage):
-                if hopeful(last) and predict(last).reproduces(given):
-                    return (first, second)
-    return None
+) -> list[tuple[Rule, Rule]]:
+    """Try one rule after another; conventions first, since they explain without blame.
+
+    Of pairs with a convention all that fit are given, of pairs of mistakes the first one.
+    """
+
+    def blame(pair: Sequence[tuple[Rule, Sequence[Any]]]) -> int:
+        return sum(not rule.convention for rule, _ in pair)
+
+    found: list[tuple[Rule, Rule]] = []
+    for pair in sorted(combinations(varied, 2), key=blame):
+        (first, stages), (second, _) = pair
+        if found and (
+            blame(pair) == 2 or blame(pair) > sum(not rule.convention for rule in found[0])
+        ):
+            break
+        lasts = (last for stage in stages for last in second.vary(stage))
+        if any(hopeful(last) and predict(last).reproduces(given) for last in lasts):
+            found.append((first, second))
+    return found
 
 
 def first_place(apart: Tensor) -> tuple[int, ...] | None:

@@ -119,6 +119,16 @@ def not_centred(norm: Norm) -> Iterator[Norm]:
     yield replace(norm, centred=False)
 
 
+@NORM.mistake("gae", change="Set the parenthesis around Â − mean, then divide.")
+def parenthesis_left_out(norm: Norm) -> Iterator[Norm]:
+    """Only the mean is divided by the deviation: Â − mean / deviation."""
+    for correction in (0, 1):
+        for epsilon in (1e-8, 1e-5):
+            spread = norm.pool.std(correction=correction) + epsilon
+            advantages = norm.advantages + norm.pool.mean() * (1 - 1 / spread)
+            yield replace(norm, advantages=advantages, power=0.0, epsilon=0.0)
+
+
 @NORM.mistake("gae", change="Divide by the deviation.")
 def not_scaled(norm: Norm) -> Iterator[Norm]:
     """The mean is subtracted, and nothing is divided."""
@@ -347,14 +357,14 @@ def broadcast_over_pairs(loss: Surrogate) -> Iterator[Surrogate]:
 @SURROGATE.mistake("gae", change="Use the normalised advantages that you computed.")
 def raw_advantages_used(loss: Surrogate) -> Iterator[Surrogate]:
     """The loss uses the advantages from before they were normalised."""
-    if loss.raw is not None:
+    if loss.raw is not None and loss.ratios.ndim == 1:
         yield replace(loss, advantages=loss.raw)
 
 
 @SURROGATE.mistake("gae", change="Normalise once, before both products.")
 def half_of_it_normalized(loss: Surrogate) -> Iterator[Surrogate]:
     """Of the two products one has normalised advantages, and the other has not."""
-    if loss.raw is not None:
+    if loss.raw is not None and loss.ratios.ndim == 1:
         yield replace(loss, half=loss.raw)
         yield replace(loss, advantages=loss.raw, half=loss.advantages)
 
@@ -362,7 +372,7 @@ def half_of_it_normalized(loss: Surrogate) -> Iterator[Surrogate]:
 @SURROGATE.mistake("critic", change="Weigh the ratios by advantages.")
 def returns_for_advantages(loss: Surrogate) -> Iterator[Surrogate]:
     """Returns stand where advantages belong."""
-    if loss.returns is not None:
+    if loss.returns is not None and loss.ratios.ndim == 1:
         for advantages in (loss.returns, *standardised(loss.returns)):
             yield replace(loss, advantages=advantages)
 
@@ -371,8 +381,22 @@ def returns_for_advantages(loss: Surrogate) -> Iterator[Surrogate]:
 def samples_misaligned(loss: Surrogate) -> Iterator[Surrogate]:
     """Ratios and advantages are flattened in two orders: each ratio has another's advantage."""
     turned = crosswise(loss.advantages, loss.table)
-    if turned is not None:
+    if turned is not None and loss.ratios.ndim == 1:
         yield replace(loss, advantages=turned)
+
+
+@SURROGATE.mistake("clip", change="Multiply the clipped ratio by Â as well.")
+def advantage_left_out(loss: Surrogate) -> Iterator[Surrogate]:
+    """The clipped ratio stands alone, without Â, beside the product of ratio and Â."""
+    yield replace(loss, half=torch.ones_like(loss.advantages))
+
+
+@SURROGATE.mistake("clip", change="Take the minimum for each sample, and the mean afterwards.")
+def mean_before_the_minimum(loss: Surrogate) -> Iterator[Surrogate]:
+    """The mean is taken first, of Â or of the products, and the minimum of two means afterwards."""
+    if loss.ratios.ndim == 1:
+        yield replace(loss, combine="means")
+        yield replace(loss, combine="means", centre=True)
 
 
 @SURROGATE.mistake("rollout", change="Leave rows that are no steps out of the mean.")
@@ -420,7 +444,8 @@ def huber_loss(loss: Squares) -> Iterator[Squares]:
 @SQUARES.mistake("critic", change="Bring values and returns to one shape, (B,), before.")
 def column_against_row(loss: Squares) -> Iterator[Squares]:
     """(B, 1) minus (B,) is (B, B): every value is pulled to the mean of all returns."""
-    yield replace(loss, crossed=True)
+    yield replace(loss, crossed="values")
+    yield replace(loss, crossed="targets")
 
 
 @SQUARES.mistake(
@@ -491,6 +516,13 @@ def stored_values_used(loss: Squares) -> Iterator[Squares]:
     """The loss uses the values of the scoring, through which no gradient flows."""
     if loss.values is not None:
         yield replace(loss, new_values=loss.values)
+
+
+@SQUARES.mistake("training_loop", change="Compute targets once, with the values of the scoring.")
+def target_follows_the_critic(loss: Squares) -> Iterator[Squares]:
+    """The target is Â plus the new value: it runs away from the critic by every step it makes."""
+    if loss.advantages is not None:
+        yield replace(loss, targets=loss.advantages + loss.new_values)
 
 
 @SQUARES.mistake("training_loop", change="Flatten all tensors in the same order.")

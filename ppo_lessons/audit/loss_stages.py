@@ -68,7 +68,8 @@ def shifted_and_scaled(given: Tensor, advantages: Tensor, rounding: float) -> bo
         return False
     slope = (centred * given).sum() / centred.square().sum()
     apart = (given - given.mean() - slope * centred).abs().max()
-    return bool(slope > 0 and apart <= 10 * rounding * (1 + given.abs().max()))
+    scaled = slope > 0 and abs(float(slope) - 1) > 1e-4
+    return bool(scaled and apart <= 10 * rounding * (1 + given.abs().max()))
 
 
 def log_differences(facts: Facts) -> Tensor | None:

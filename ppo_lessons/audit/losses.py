@@ -128,7 +128,7 @@ class Ratio:
         }.get(self.how, ratios)
 
 
-Combine = Literal["min", "max", "clipped", "plain", "inverted", "inside", "dual"]
+Combine = Literal["min", "max", "clipped", "plain", "inverted", "inside", "dual", "means"]
 
 
 @dataclass(frozen=True)
@@ -148,6 +148,7 @@ class Surrogate:
         returns: the critic's targets; None if not given.
         table: shape (T, N) of the batch; None for a minibatch.
         crossed: every ratio meets every Â.
+        centre: beside the plain ratios stands the mean of Â.
         mask: false for rows that are no steps.
     """
 
@@ -164,6 +165,7 @@ class Surrogate:
     returns: Tensor | None = None
     table: torch.Size | None = None
     combine: Combine = "min"
+    centre: bool = False
     sign: float = -1.0
     summed: bool = False
     per_sample: bool = False
@@ -194,9 +196,15 @@ class Surrogate:
             "plain": plain,
             "inverted": torch.where(good, smaller, larger),
             "inside": plain.masked_fill(self.ratios != self.clipped, 0),
+            "means": self.smaller_mean(plain, clipped),
             "dual": torch.where(good, smaller, torch.maximum(smaller, 3 * self.advantages)),
         }
         return worth[self.combine]
+
+    def smaller_mean(self, plain: Tensor, clipped: Tensor) -> Tensor:
+        """The smaller of two means, for every sample."""
+        plain = self.ratios * masked_mean(self.advantages) if self.centre else plain
+        return torch.minimum(plain.mean(), clipped.mean()).expand(plain.shape)
 
     def reduced(self, worth: Tensor, terms: Tensor) -> Prediction:
         """The mean, the sum, or the samples."""
@@ -243,7 +251,7 @@ class Squares:
     factor: float = 0.5
     power: float = 2.0
     summed: bool = False
-    crossed: bool = False
+    crossed: Literal["", "values", "targets"] = ""
     root: bool = False
     per_sample: bool = False
 
@@ -288,8 +296,10 @@ class Squares:
     def predict_crossed(self) -> Prediction:
         """The mean over all pairs of a value and a target: (B, 1) against (B,)."""
         if self.square != "plain" and len(self.targets) <= LARGEST_CROSS:
-            crossed = replace(self, new_values=self.new_values[:, None], crossed=False, mask=None)
-            return crossed.predict()
+            plain = replace(self, crossed="", mask=None)
+            if self.crossed == "values":
+                return replace(plain, new_values=self.new_values[:, None]).predict()
+            return replace(plain, targets=self.targets[:, None]).predict()
         spread = self.new_values.var(correction=0) + self.targets.var(correction=0)
         number = spread + (self.new_values.mean() - self.targets.mean()) ** 2
         scale = self.new_values.square().mean() + self.targets.square().mean()

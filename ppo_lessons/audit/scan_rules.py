@@ -402,6 +402,16 @@ def flattened_too_early(scan: Scan) -> Scans:
         ))  # fmt: skip
 
 
+@SCAN.mistake("gae", change="Run from the last row to the first: what counts comes after.")
+def sum_over_the_past(scan: Scan) -> Scans:
+    """The sum runs forward: each row adds what came before it, and not what came after."""
+    size, columns = scan.values.numel(), scan.values.shape[1]
+    after = (torch.arange(size) - columns).reshape(scan.values.shape)
+    after[0] = size
+    false = torch.zeros_like(scan.cut_trace[0])
+    yield replace(scan, after=after, cut_trace=earlier(scan.cut_trace, false))
+
+
 @SCAN.mistake("gae", change="Let the loop run over time: the first axis of [T, N].")
 def scanned_across_environments(scan: Scan) -> Scans:
     """The loop runs over the environments in place of time."""
