@@ -107,7 +107,19 @@ def gae_by_the_book(
         δ_t = r_t + γ·(1 − terminated_t)·V(s_{t+1}) − V(s_t)
         Â_t = δ_t + γλ·(1 − ended_t)·Â_{t+1},   ended = terminated or truncated
 
-    Arguments as there; they are not checked. A row costs ten small operations instead of one.
+    A row costs ten small operations instead of one.
+
+    Args:
+        rewards: this and all others as for `compute_gae`; here nothing is checked.
+        values: V(s_t).
+        next_values: V of the state reached by step t.
+        terminated: the step reached a final state.
+        truncated: we stopped watching after this step.
+        gamma: discount per step.
+        gae_lambda: λ.
+
+    Returns:
+        Â_t (discounted reward).
     """
     advantages, following = torch.empty_like(rewards), torch.zeros_like(rewards[0])
     for t in reversed(range(len(rewards))):
@@ -136,7 +148,17 @@ def gae_by_scan(
     arithmetic than the loop and has fewer operations: it pays on an accelerator, and for few long
     rollouts (T = 2048, N = 8) on a CPU.
 
-    Arguments, result and errors are those of `compute_gae`.
+    Args:
+        rewards: this and all others as for `compute_gae`, and so are the errors.
+        values: V(s_t).
+        next_values: V of the state reached by step t.
+        terminated: the step reached a final state.
+        truncated: we stopped watching after this step.
+        gamma: discount per step, in [0, 1].
+        gae_lambda: λ, in [0, 1].
+
+    Returns:
+        Â_t (discounted reward).
 
     Source: Hillis and Steele 1986, "Data parallel algorithms".
     """

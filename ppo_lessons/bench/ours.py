@@ -110,7 +110,7 @@ def gae(*, function: str, num_steps: int, num_envs: int, seconds: float) -> dict
     Returns:
         Environment steps whose advantages were computed, and seconds.
     """
-    from ppo_lessons import gae as lesson
+    import ppo_lessons.gae as lesson
 
     compute = getattr(lesson, function)
     generator = torch.Generator().manual_seed(1)

@@ -110,7 +110,7 @@ class Parts:
     and only to functions that name them, so a loss of your own need not know about masks.
 
     Attributes:
-        networks: (observation_shape, num_actions | hidden_sizes, generator) → Networks.
+        networks: (observation_shape, action_space | hidden_sizes, generator) → Networks.
         optimizer: (networks | learning_rate) → Optimizer.
         collect: (envs, policy, carry | num_steps, generator, out) → rollout, carry.
         score: (critic, rollout) → values, next_values.
@@ -162,7 +162,7 @@ class Parts:
 
 # What each slot offers: the names of its positional arguments, and of its keywords.
 OFFERED: dict[str, tuple[str, str]] = {
-    "networks": ("observation_shape num_actions", "hidden_sizes generator"),
+    "networks": ("observation_shape action_space", "hidden_sizes generator"),
     "optimizer": ("networks", "learning_rate"),
     "collect": ("envs policy carry", "num_steps generator out"),
     "score": ("critic rollout", ""),
