@@ -158,10 +158,10 @@ class _Certain(CategoricalPolicy):
 
 
 @breaks("make_networks")
-def double_softmax(observation_shape, num_actions, *, hidden_sizes, generator):
+def double_softmax(observation_shape, action_space, *, hidden_sizes, generator):
     """Hands probabilities over as logits: of two actions none can be likelier than 0.731."""
     networks = make_networks(
-        observation_shape, num_actions, hidden_sizes=hidden_sizes, generator=generator
+        observation_shape, action_space, hidden_sizes=hidden_sizes, generator=generator
     )
     networks.policy = _Certain(networks.policy.body)
     return networks
