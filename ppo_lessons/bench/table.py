@@ -22,7 +22,8 @@ def tables(content: Mapping[str, Any]) -> str:
     pinned = "" if core is None else f" pinned to core {core}"
     foot = [
         f"{about['processor']}, {about['cores']} cores, one thread{pinned}; "
-        f"load {about['load_before']} before, {about['load_after']} after; commit {content['commit']}",
+        f"load {about['load_before']} before, {about['load_after']} after; "
+        f"commit {content['commit']}",
         "; ".join(f"{name} {content['peers'][name]}" for name in sorted(content["peers"])),
     ]
     doubts = content["not_to_be_quoted_because"]
