@@ -72,7 +72,7 @@ def gaussian_kl(
         log_stds_old: log σ_old.
 
     Returns:
-        One number for each state, summed over the coordinates (nats), never below 0.
+        One number for each state, summed over the dimensions (nats), never below 0.
 
     Raises:
         ValueError: if the means differ in shape, or a log σ has not A entries.
@@ -117,7 +117,7 @@ def squashed_log_probs(
         log_stds: log σ of that Gaussian.
 
     Returns:
-        One number for each action, summed over its coordinates (nats).
+        One number for each action, summed over its dimensions (nats).
 
     Raises:
         ValueError: if drawn and means differ in shape, or log_stds has not A entries.

@@ -139,7 +139,7 @@ def gaussian_log_probs(
     means: Float[Tensor, "*batch A"],
     log_stds: Float[Tensor, " A"],
 ) -> Float[Tensor, "*batch"]:
-    """Give the log-density of actions whose A coordinates are drawn independently.
+    """Give the log-density of actions whose A dimensions are drawn independently.
 
         log π(a | s) = Σ_j [ −½·((a_j − μ_j) / σ_j)² − log σ_j − ½·log 2π ]
 
@@ -151,7 +151,7 @@ def gaussian_log_probs(
         log_stds: log σ, the same in all states.
 
     Returns:
-        One number for each action, summed over its coordinates (nats).
+        One number for each action, summed over its dimensions (nats).
 
     Raises:
         ValueError: if actions and means differ in shape, or log_stds has not A entries.
@@ -159,19 +159,19 @@ def gaussian_log_probs(
     check_same_shape(means=means, actions=actions)
     check_log_stds(log_stds, means)
     distances = (actions - means) * (-log_stds).exp()
-    per_coordinate = -0.5 * distances.square() - log_stds - 0.5 * log(2 * pi)
-    return per_coordinate.sum(dim=-1)
+    per_dimension = -0.5 * distances.square() - log_stds - 0.5 * log(2 * pi)
+    return per_dimension.sum(dim=-1)
 
 
 def gaussian_entropies(log_stds: Float[Tensor, " A"]) -> Float[Tensor, ""]:
-    """Give the entropy of a Gaussian with independent coordinates.
+    """Give the entropy of a Gaussian with independent dimensions.
 
         H = Σ_j [ log σ_j + ½·log 2πe ]
 
-    The means do not enter. Below σ = 1/√(2πe) = 0.242 a coordinate's entropy is negative.
+    The means do not enter. Below σ = 1/√(2πe) = 0.242 a dimension's entropy is negative.
 
     Args:
-        log_stds: log σ of each coordinate.
+        log_stds: log σ of each dimension.
 
     Returns:
         The entropy (nats).
@@ -180,7 +180,7 @@ def gaussian_entropies(log_stds: Float[Tensor, " A"]) -> Float[Tensor, ""]:
 
 
 def check_log_stds(log_stds: Tensor, means: Tensor) -> None:
-    """Require one log σ for each coordinate of an action.
+    """Require one log σ for each dimension of an action.
 
     Raises:
         ValueError: otherwise.
@@ -188,8 +188,8 @@ def check_log_stds(log_stds: Tensor, means: Tensor) -> None:
     if log_stds.shape != means.shape[-1:]:
         raise ValueError(
             f"log_stds has shape {tuple(log_stds.shape)}; expected {tuple(means.shape[-1:])}, one "
-            f"for each coordinate of means of shape {tuple(means.shape)}. Give one number per "
-            "coordinate of an action."
+            f"for each dimension of means of shape {tuple(means.shape)}. Give one number per "
+            "dimension of an action."
         )
 
 
@@ -200,14 +200,14 @@ class GaussianPolicy(nn.Module):
 
     Args:
         body: observations [..., *observation] → means [..., A].
-        num_coordinates: A.
-        log_std: log σ at the start, in each coordinate.
+        num_dimensions: A.
+        log_std: log σ at the start, in each dimension.
     """
 
-    def __init__(self, body: nn.Module, num_coordinates: int, *, log_std: int | float = 0.0):
+    def __init__(self, body: nn.Module, num_dimensions: int, *, log_std: int | float = 0.0):
         super().__init__()
         self.body = body
-        self.log_stds = nn.Parameter(torch.full((num_coordinates,), float(log_std)))
+        self.log_stds = nn.Parameter(torch.full((num_dimensions,), float(log_std)))
 
     def means(self, observations: Shaped[Tensor, "..."]) -> Float[Tensor, "*batch A"]:
         """μ(s), the most likely action in each state."""
@@ -278,7 +278,7 @@ def pick(
 
 
 def num_outputs(action_space: int | Space[Any]) -> int:
-    """How many numbers a policy's network gives: a logit per action, or a mean per coordinate.
+    """How many numbers a policy's network gives: a logit per action, or a mean per dimension.
 
     Raises:
         ValueError: if there is no policy for the action space.

@@ -27,7 +27,7 @@ capped_surrogate_loss = under_test(continuous.capped_surrogate_loss)
 
 
 def row(*numbers):
-    """One action, one row of coordinates."""
+    """One action, one row of dimensions."""
     return float64(*numbers).unsqueeze(0)
 
 
@@ -64,7 +64,7 @@ def test_the_score_is_the_slope_of_the_log_density(gaussian_scores):
     assert_close(measured[1], row(by_log_std), rtol=1e-7, atol=1e-7)
 
 
-def test_two_coordinates_have_scores_of_their_own(gaussian_scores):
+def test_two_dimensions_have_scores_of_their_own(gaussian_scores):
     # (1 − 0) / 1 = 1 and (−3 − 1) / 4 = −1;  1² − 1 = 0 and (−2)² − 1 = 3
     by_means, by_log_stds = gaussian_scores(row(1, -3), row(0, 1), float64(0, math.log(2)))
     assert_close(by_means, row(1, -1), **EXACT)
@@ -91,7 +91,7 @@ def test_equal_policies_are_no_distance_apart(gaussian_kl):
 
 
 def test_a_step_of_the_mean_costs_half_its_square_in_sigmas(gaussian_kl):
-    # a step of 0.1 at σ = 0.1 is one σ: half a nat; in two coordinates twice that
+    # a step of 0.1 at σ = 0.1 is one σ: half a nat; in two dimensions twice that
     log_stds = float64(math.log(0.1), math.log(0.1))
     kl = gaussian_kl(row(0.1, 0.1), log_stds, row(0, 0), log_stds)
     assert_close(kl, float64(1), **EXACT)
@@ -115,7 +115,7 @@ def test_the_closed_form_is_the_integral(gaussian_kl):
 
 @examples
 @given(seed=SEEDS)
-def test_the_distance_is_a_sum_over_coordinates_and_never_negative(seed, gaussian_kl):
+def test_the_distance_is_a_sum_over_dimensions_and_never_negative(seed, gaussian_kl):
     generator = torch.Generator().manual_seed(seed)
     means, means_old = torch.randn(2, 5, 3, generator=generator, dtype=torch.float64)
     log_stds, log_stds_old = torch.randn(2, 3, generator=generator, dtype=torch.float64)
@@ -178,7 +178,7 @@ def test_the_squashed_density_is_the_slope_of_its_share(squashed_log_probs):
     assert log_probs.item() == pytest.approx(math.log(slope), abs=1e-6)
 
 
-def test_squashed_coordinates_add_up(squashed_log_probs):
+def test_squashed_dimensions_add_up(squashed_log_probs):
     drawn, means, log_stds = row(0.5, -1.5, 2), row(0, 1, -1), float64(0.2, -0.3, 0)
     each = [
         squashed_log_probs(drawn[:, i : i + 1], means[:, i : i + 1], log_stds[i : i + 1])

@@ -349,7 +349,7 @@ def test_unsupported_spaces_are_refused():
 
 
 class Echo(gymnasium.Env):
-    """Pays what the first coordinate of the action is, and shows what it was given."""
+    """Pays what the first dimension of the action is, and shows what it was given."""
 
     def __init__(self, low=-1.0, high=1.0, dtype=np.float32):
         self.observation_space = Box(-np.inf, np.inf, (2,), np.float32)

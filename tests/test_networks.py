@@ -260,23 +260,23 @@ def real(*shape: int, seed: int = 0) -> torch.Tensor:
 
 
 class Means(nn.Module):
-    """The mean is the first coordinates of the observation, times a weight."""
+    """The mean is the first dimensions of the observation, times a weight."""
 
-    def __init__(self, num_coordinates: int):
+    def __init__(self, num_dimensions: int):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(()))
-        self.num_coordinates = num_coordinates
+        self.num_dimensions = num_dimensions
 
     def forward(self, observations):
-        return self.weight * observations[..., : self.num_coordinates]
+        return self.weight * observations[..., : self.num_dimensions]
 
 
 def test_a_standard_normal_at_its_mean_has_the_density_of_every_table(gaussian_log_probs):
-    # 1/√(2π) = 0.3989 in one coordinate, its square in two
-    for coordinates in (1, 2):
-        zero = torch.zeros(1, coordinates, dtype=torch.float64)
+    # 1/√(2π) = 0.3989 in one dimension, its square in two
+    for dimensions in (1, 2):
+        zero = torch.zeros(1, dimensions, dtype=torch.float64)
         density = gaussian_log_probs(zero, zero, zero[0]).exp()
-        assert density.tolist() == pytest.approx([0.3989422804014327**coordinates], rel=1e-12)
+        assert density.tolist() == pytest.approx([0.3989422804014327**dimensions], rel=1e-12)
 
 
 def test_gaussian_log_probs_are_those_of_torch(gaussian_log_probs):
@@ -329,7 +329,7 @@ def test_draws_have_the_mean_and_the_spread_they_should_have(GaussianPolicy):
     assert_close(actions.std(0).detach(), torch.full((2,), math.exp(0.5)), rtol=0, atol=0.024)
 
 
-def test_coordinates_and_rows_are_drawn_independently(GaussianPolicy):
+def test_dimensions_and_rows_are_drawn_independently(GaussianPolicy):
     # the correlation of 10 000 independent pairs is within 4/√10 000 of 0
     policy = GaussianPolicy(Means(2), 2)
     actions, _ = policy.sample(torch.zeros(10_000, 3, 2), generator(4))

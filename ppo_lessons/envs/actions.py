@@ -92,5 +92,5 @@ def cut(
     actions: Shaped[Tensor, " N *action"],
     limits: tuple[Float[Tensor, " A"], Float[Tensor, " A"]] | None,
 ) -> Shaped[Tensor, " N *action"]:
-    """Give the nearest action that a box allows, in each coordinate; counted ones as they are."""
+    """Give the nearest action that a box allows, in each dimension; counted ones as they are."""
     return actions if limits is None else actions.clamp(*limits)

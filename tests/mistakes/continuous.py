@@ -10,7 +10,7 @@ MISTAKES, breaks = new_catalogue()
 
 
 def log_density(actions, means, log_stds):
-    """The logarithm of a Gaussian's density in each coordinate."""
+    """The logarithm of a Gaussian's density in each dimension."""
     return -0.5 * ((actions - means) / log_stds.exp()) ** 2 - log_stds - 0.5 * math.log(2 * math.pi)
 
 
@@ -55,8 +55,8 @@ def normaliser_forgotten(actions, means, log_stds):
 
 
 @breaks("gaussian_scores")
-def coordinates_summed(actions, means, log_stds):
-    """Adds the coordinates up, as if they shared one mean and one σ."""
+def dimensions_summed(actions, means, log_stds):
+    """Adds the dimensions up, as if they shared one mean and one σ."""
     distances = (actions - means) / log_stds.exp()
     by_means, by_log_stds = distances / log_stds.exp(), distances.square() - 1
     return tuple(x.sum(-1, keepdim=True).expand_as(actions) for x in (by_means, by_log_stds))
@@ -79,8 +79,8 @@ def moved_in_old_sigmas(means, log_stds, means_old, log_stds_old):
 
 
 @breaks("gaussian_kl")
-def mean_over_the_coordinates(means, log_stds, means_old, log_stds_old):
-    """Averages over the coordinates: a robot with more joints looks nearer."""
+def mean_over_the_dimensions(means, log_stds, means_old, log_stds_old):
+    """Averages over the dimensions: a robot with more joints looks nearer."""
     ratio = (2 * (log_stds_old - log_stds)).exp()
     moved = ((means - means_old) / log_stds.exp()).square()
     return (0.5 * (ratio + moved - 1) + log_stds - log_stds_old).mean(-1)
@@ -96,7 +96,7 @@ def half_forgotten(means, log_stds, means_old, log_stds_old):
 
 @breaks("gaussian_kl")
 def one_half_not_subtracted(means, log_stds, means_old, log_stds_old):
-    """Is half a nat per coordinate where nothing has moved."""
+    """Is half a nat per dimension where nothing has moved."""
     ratio = (2 * (log_stds_old - log_stds)).exp()
     moved = ((means - means_old) / log_stds.exp()).square()
     return (0.5 * (ratio + moved) + log_stds - log_stds_old).sum(-1)
@@ -146,8 +146,8 @@ def correction_added(drawn, means, log_stds):
 
 
 @breaks("squashed_log_probs")
-def correction_of_one_coordinate(drawn, means, log_stds):
-    """Corrects by the mean over the coordinates instead of their sum."""
+def correction_of_one_dimension(drawn, means, log_stds):
+    """Corrects by the mean over the dimensions instead of their sum."""
     slopes = 2 * (math.log(2) - drawn - torch.nn.functional.softplus(-2 * drawn))
     return log_density(drawn, means, log_stds).sum(-1) - slopes.mean(-1)
 
@@ -168,8 +168,8 @@ def drawn_had_back_from_the_action(drawn, means, log_stds):
 
 
 @breaks("squashed_log_probs")
-def coordinates_left_apart(drawn, means, log_stds):
-    """Gives the sum divided by A, a mean per coordinate."""
+def dimensions_left_apart(drawn, means, log_stds):
+    """Gives the sum divided by A, a mean per dimension."""
     slopes = 2 * (math.log(2) - drawn - torch.nn.functional.softplus(-2 * drawn))
     return (log_density(drawn, means, log_stds) - slopes).mean(-1)
 

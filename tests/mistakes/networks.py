@@ -10,27 +10,27 @@ from ppo_lessons.networks import GaussianPolicy, gaussian_entropies, gaussian_lo
 MISTAKES, breaks = new_catalogue()
 
 
-def per_coordinate(actions, means, log_stds):
+def per_dimension(actions, means, log_stds):
     scores = (actions - means) / log_stds.exp()
     return -0.5 * scores**2 - log_stds - 0.5 * log(2 * pi)
 
 
 @breaks("gaussian_log_probs")
-def coordinates_not_summed(actions, means, log_stds):
-    """Gives a log-probability for each coordinate: each gets a ratio, and a clip, of its own."""
-    return per_coordinate(actions, means, log_stds)
+def dimensions_not_summed(actions, means, log_stds):
+    """Gives a log-probability for each dimension: each gets a ratio, and a clip, of its own."""
+    return per_dimension(actions, means, log_stds)
 
 
 @breaks("gaussian_log_probs")
-def coordinates_averaged(actions, means, log_stds):
-    """Averages over the coordinates: the ratio is the A-th root of the true one."""
-    return per_coordinate(actions, means, log_stds).mean(dim=-1)
+def dimensions_averaged(actions, means, log_stds):
+    """Averages over the dimensions: the ratio is the A-th root of the true one."""
+    return per_dimension(actions, means, log_stds).mean(dim=-1)
 
 
 @breaks("gaussian_log_probs")
 def summed_over_the_batch_too(actions, means, log_stds):
     """Sums over everything: one ratio for the whole batch."""
-    return per_coordinate(actions, means, log_stds).sum()
+    return per_dimension(actions, means, log_stds).sum()
 
 
 @breaks("gaussian_log_probs")
@@ -41,7 +41,7 @@ def constant_left_out(actions, means, log_stds):
 
 @breaks("gaussian_log_probs")
 def constant_once(actions, means, log_stds):
-    """Subtracts ½·log 2π once instead of once for each coordinate."""
+    """Subtracts ½·log 2π once instead of once for each dimension."""
     return gaussian_log_probs(actions, means, log_stds) + 0.5 * log(2 * pi) * (len(log_stds) - 1)
 
 
@@ -79,7 +79,7 @@ def entropy_without_e(log_stds):
 
 @breaks("gaussian_entropies")
 def entropy_averaged(log_stds):
-    """Averages over the coordinates, while the log-probability is a sum."""
+    """Averages over the dimensions, while the log-probability is a sum."""
     return (log_stds + 0.5 * log(2 * pi * e)).mean()
 
 
@@ -92,8 +92,8 @@ def entropy_of_the_std(log_stds):
 def policy_with(**methods):
     """A maker of Gaussian policies with other methods."""
 
-    def make(body, num_coordinates, *, log_std=0.0):
-        policy = GaussianPolicy(body, num_coordinates, log_std=log_std)
+    def make(body, num_dimensions, *, log_std=0.0):
+        policy = GaussianPolicy(body, num_dimensions, log_std=log_std)
         for name, method in methods.items():
             setattr(policy, name, lambda *given, method=method: method(policy, *given))
         return policy
@@ -109,49 +109,49 @@ def drawn(policy, observations, generator, spread, shape=None):
 
 
 @breaks("GaussianPolicy")
-def noise_times_log_std(body, num_coordinates, *, log_std=0.0):
+def noise_times_log_std(body, num_dimensions, *, log_std=0.0):
     """Draws with log σ in place of σ: at the start, where log σ = 0, nothing is ever tried."""
 
     def sample(policy, observations, generator):
         return drawn(policy, observations, generator, policy.log_stds)
 
-    return policy_with(sample=sample)(body, num_coordinates, log_std=log_std)
+    return policy_with(sample=sample)(body, num_dimensions, log_std=log_std)
 
 
 @breaks("GaussianPolicy")
-def noise_times_variance(body, num_coordinates, *, log_std=0.0):
+def noise_times_variance(body, num_dimensions, *, log_std=0.0):
     """Draws with σ² in place of σ."""
 
     def sample(policy, observations, generator):
         return drawn(policy, observations, generator, (2 * policy.log_stds).exp())
 
-    return policy_with(sample=sample)(body, num_coordinates, log_std=log_std)
+    return policy_with(sample=sample)(body, num_dimensions, log_std=log_std)
 
 
 @breaks("GaussianPolicy")
-def one_draw_for_all_coordinates(body, num_coordinates, *, log_std=0.0):
-    """Draws one number for an action and spreads it over its coordinates: they move together."""
+def one_draw_for_all_dimensions(body, num_dimensions, *, log_std=0.0):
+    """Draws one number for an action and spreads it over its dimensions: they move together."""
 
     def sample(policy, observations, generator):
         shape = (*observations.shape[:-1], 1)
         return drawn(policy, observations, generator, policy.log_stds.exp(), shape)
 
-    return policy_with(sample=sample)(body, num_coordinates, log_std=log_std)
+    return policy_with(sample=sample)(body, num_dimensions, log_std=log_std)
 
 
 @breaks("GaussianPolicy")
-def one_draw_for_all_rows(body, num_coordinates, *, log_std=0.0):
+def one_draw_for_all_rows(body, num_dimensions, *, log_std=0.0):
     """Draws one action's noise and adds it in every environment: N copies explore as one."""
 
     def sample(policy, observations, generator):
-        shape = (num_coordinates,)
+        shape = (num_dimensions,)
         return drawn(policy, observations, generator, policy.log_stds.exp(), shape)
 
-    return policy_with(sample=sample)(body, num_coordinates, log_std=log_std)
+    return policy_with(sample=sample)(body, num_dimensions, log_std=log_std)
 
 
 @breaks("GaussianPolicy")
-def rates_the_cut_action(body, num_coordinates, *, log_std=0.0):
+def rates_the_cut_action(body, num_dimensions, *, log_std=0.0):
     """Cuts the action to ±1 before it rates it: the rollout holds an action that was not drawn."""
 
     def sample(policy, observations, generator):
@@ -159,32 +159,32 @@ def rates_the_cut_action(body, num_coordinates, *, log_std=0.0):
         actions = actions.clamp(-1, 1)
         return actions, policy.evaluate(observations, actions)[0]
 
-    return policy_with(sample=sample)(body, num_coordinates, log_std=log_std)
+    return policy_with(sample=sample)(body, num_dimensions, log_std=log_std)
 
 
 @breaks("GaussianPolicy")
-def greedy_draws(body, num_coordinates, *, log_std=0.0):
+def greedy_draws(body, num_dimensions, *, log_std=0.0):
     """Draws where the most likely action was asked for."""
 
     def greedy(policy, observations):
         return GaussianPolicy.sample(policy, observations, torch.Generator().manual_seed(0))[0]
 
-    return policy_with(greedy=greedy)(body, num_coordinates, log_std=log_std)
+    return policy_with(greedy=greedy)(body, num_dimensions, log_std=log_std)
 
 
 @breaks("GaussianPolicy")
-def one_entropy_for_all_states(body, num_coordinates, *, log_std=0.0):
+def one_entropy_for_all_states(body, num_dimensions, *, log_std=0.0):
     """Gives one entropy, without the axes of the batch: it broadcasts in every product."""
 
     def evaluate(policy, observations, actions):
         log_probs, _ = GaussianPolicy.evaluate(policy, observations, actions)
         return log_probs, gaussian_entropies(policy.log_stds)
 
-    return policy_with(evaluate=evaluate)(body, num_coordinates, log_std=log_std)
+    return policy_with(evaluate=evaluate)(body, num_dimensions, log_std=log_std)
 
 
 @breaks("GaussianPolicy")
-def spread_never_learned(body, num_coordinates, *, log_std=0.0):
+def spread_never_learned(body, num_dimensions, *, log_std=0.0):
     """Detaches log σ: the policy never becomes surer, nor less sure."""
 
     def evaluate(policy, observations, actions):
@@ -192,4 +192,4 @@ def spread_never_learned(body, num_coordinates, *, log_std=0.0):
         log_probs = gaussian_log_probs(actions, policy.means(observations), log_stds)
         return log_probs, gaussian_entropies(log_stds).expand_as(log_probs)
 
-    return policy_with(evaluate=evaluate)(body, num_coordinates, log_std=log_std)
+    return policy_with(evaluate=evaluate)(body, num_dimensions, log_std=log_std)
