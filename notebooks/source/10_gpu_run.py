@@ -375,7 +375,7 @@ show(
 # %%
 show(
     figures.ledger(entries[4096], env_steps=32 * 4096),
-    alt="With 4,096 copies the launches lie far to the left of the other two gpu_run.limits, in each row.",
+    alt="With 4,096 copies the launches lie far to the left of the other two limits, in each row.",
 )
 
 # %% [markdown]

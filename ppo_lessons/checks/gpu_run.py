@@ -360,7 +360,7 @@ SCAN_MISTAKES = {
     "weights_moved_first": "The weights are those of the longer stretch already when the sums are "
     "joined.",
     "distance_grows_by_one": "The stretches double, so the distance must double as well.",
-    "one_pass_only": "It joins neighbours and stops.",
+    "one_pass_only": "It joins neighbours once, and stops.",
     "one_pass_too_few": "The last pass is missing: the stretches do not reach the end yet.",
     "wraps_around": "Behind the last row it goes on with the first. Behind the last row there is "
     "nothing.",

@@ -153,7 +153,8 @@ def learning(study: Mapping[str, Any]) -> Figure:
         picture = figure(9, 3.6)
         left, right = picture.subplots(1, 2, sharey=True)
         for kind, color, line in kinds:
-            for number, run in enumerate(study[kind]["runs"] if kind in study else ()):
+            runs: list[Any] = study[kind]["runs"] if kind in study else []
+            for number, run in enumerate(runs):
                 returns = [point["sampled"] for point in run["points"]]
                 minutes = [point["cpu_seconds"] / 60 for point in run["points"]]
                 steps = [point["env_steps"] / 1e6 for point in run["points"]]

@@ -24,7 +24,7 @@ function workOf(state, num_envs) {
 const sum = (numbers) => numbers.reduce((total, each) => total + each, 0);
 
 // Least µs for each environment step: stages, then all; arithmetic, memory, launches.
-function microsOf(state, num_envs) {
+function leastTimes(state, num_envs) {
   const machine = state.recording.machines[state.device];
   const launch = machine.seconds_per_launch ?? state.launch_us / 1e6;
   const work = workOf(state, num_envs);
@@ -37,25 +37,25 @@ function microsOf(state, num_envs) {
   return [...rows, [0, 1, 2].map((limit) => sum(rows.map((row) => row[limit])))];
 }
 
-function megabytesOf({ num_envs, num_steps, num_minibatches, hidden }) {
+function megabytesOf({ num_envs, num_steps, num_minibatches, hidden, recording }) {
   const samples = num_steps * num_envs;
   const minibatch = Math.ceil(samples / num_minibatches);
   const score = samples * (8 * hidden + 8);
-  const squeeze = minibatch * (40 + 2 * (8 * hidden + 4) + 8 * hidden);
-  return (samples * 83 + Math.max(score, squeeze)) / 1e6;
+  const squeeze = minibatch * (recording.learned + 2 * (8 * hidden + 4) + 8 * hidden);
+  return (samples * recording.stays + Math.max(score, squeeze)) / 1e6;
 }
 
 export function compute(state) {
   const { num_envs, num_steps } = state;
   const work = workOf(state, num_envs);
-  const micros = microsOf(state, num_envs);
+  const micros = leastTimes(state, num_envs);
   const most = Math.max(...micros[3]);
   return {
     flops: sum(work.flops), launches: sum(work.launches),
     flops_per_step: Math.floor(sum(work.flops) / (num_steps * num_envs)), micros,
     binds: LIMITS[micros[3].indexOf(most)], steps_per_second: 1e6 / most,
     megabytes: megabytesOf(state),
-    curve: NUM_ENVS.map((each) => microsOf(state, each)[3].map((time) => 1e6 / time)),
+    curve: NUM_ENVS.map((each) => leastTimes(state, each)[3].map((time) => 1e6 / time)),
   };
 }
 

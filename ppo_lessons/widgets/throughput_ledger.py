@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import traitlets
 
 from ppo_lessons.figures.throughput_ledger import throughput_ledger_figure
+from ppo_lessons.gpu_run.memory import FLOAT, HEAD, LONG, ROW
 from ppo_lessons.notebook import recorded
 from ppo_lessons.widgets.base import Drag, TeachingWidget
 from ppo_lessons.widgets.messages import say, written
@@ -25,9 +26,11 @@ PEAKS = {
     "t4": {"flops_per_second": 8.1e12, "bytes_per_second": 320e9},
     "h200": {"flops_per_second": 67e12, "bytes_per_second": 4.8e12},
 }
-# Bytes: of one observation; of what else each sample keeps in the rollout (action, reward,
-# log-probability, two running sums, three flags); in the batch; of its row in a minibatch.
-OBSERVED, KEPT, SCORED, LEARNED = 16, 31, 20, 40
+# Bytes of a sample besides its layers, as `memory_needed` counts them: what stays, and what its row
+# in a minibatch takes.
+OBSERVED = 4 * FLOAT
+STAYS = 2 * OBSERVED + LONG + ROW + 3 * FLOAT + LONG
+LEARNED = OBSERVED + LONG + HEAD * FLOAT
 
 
 @cache
@@ -36,7 +39,7 @@ def recording() -> dict[str, Any]:
 
     Returns:
         `launches` and `widths`, costs of an iteration; `machines` by name, with the measured core
-        among them.
+        among them; `stays` and `learned`, bytes of a sample.
     """
     found = recorded("throughput_ledger")
     core = {name: number for name, number in found["core"].items() if name != "device"}
@@ -44,6 +47,8 @@ def recording() -> dict[str, Any]:
         "launches": found["launches"],
         "widths": found["widths"],
         "machines": {"core": core, **PEAKS},
+        "stays": STAYS,
+        "learned": LEARNED,
     }
 
 
@@ -180,8 +185,7 @@ class ThroughputLedger(TeachingWidget):
         numbers = 8 * self.hidden + 4  # bytes of the layers of one network
         score = samples * (8 * self.hidden + 8)
         squeeze = minibatch * (LEARNED + 2 * numbers + 8 * self.hidden)
-        kept = samples * (2 * OBSERVED + KEPT + SCORED)
-        return (kept + max(score, squeeze)) / 1e6
+        return (samples * STAYS + max(score, squeeze)) / 1e6
 
     @property
     def curve(self) -> list[list[float]]:
