@@ -21,7 +21,6 @@ from benchmarks.record import RECORDED, write_result
 from ppo_lessons.envs import BatchedEnvs, NormalizedEnvs
 from ppo_lessons.envs.classic import Pendulum
 from ppo_lessons.gae import compute_gae
-from ppo_lessons.networks import GaussianPolicy, make_networks
 from ppo_lessons.training_loop import PRESETS, Parts, PPOConfig, evaluate, train
 
 SOLVED, TEST_EPISODES = -250, 100
@@ -35,31 +34,11 @@ def flags_merged(rewards, values, next_values, terminated, truncated, *, gamma, 
     )
 
 
-class StoresTheCut(GaussianPolicy):
-    """Hand on the action that the motor can do, with the log-probability of the one drawn."""
-
-    def sample(self, observations, generator):  # type: ignore[no-untyped-def]
-        """Draw, and cut to what the motor can do."""
-        actions, log_probs = super().sample(observations, generator)
-        return actions.clamp(-Pendulum.MOST_TORQUE, Pendulum.MOST_TORQUE), log_probs
-
-
-def networks_that_store_the_cut(observation_shape, action_space, *, hidden_sizes, generator):  # type: ignore[no-untyped-def]
-    """Make the usual networks, whose policy stores the wrong action."""
-    networks = make_networks(
-        observation_shape, action_space, hidden_sizes=hidden_sizes, generator=generator
-    )
-    networks.policy.__class__ = StoresTheCut
-    return networks
-
-
 # name -> what is changed: how environments are wrapped, and the parts
 VARIANTS: dict[str, tuple[dict[str, bool], Parts]] = {
     "usual": ({}, Parts()),
     "flags merged": ({}, Parts(advantages=flags_merged)),
     "rewards as paid": ({"rewards": False}, Parts()),
-    "cut actions stored": ({}, Parts(networks=networks_that_store_the_cut)),
-    "observations as seen": ({"observations": False}, Parts()),
 }
 
 
