@@ -40,7 +40,9 @@ def speed(*, num_envs: int, num_steps: int, iterations: int, batched: bool) -> d
     return clock.speed()
 
 
-def solve(*, preset: str, batched: bool, seed: int, total_steps: int) -> dict[str, Any]:
+def solve(
+    *, preset: str, batched: bool, seed: int, total_steps: int, **settings: Any
+) -> dict[str, Any]:
     """Train until the test is passed.
 
     Args:
@@ -48,12 +50,13 @@ def solve(*, preset: str, batched: bool, seed: int, total_steps: int) -> dict[st
         batched: in batched environments, else in gymnasium's.
         seed: of the run.
         total_steps: where to give up.
+        settings: fields of the config in which it differs from the preset.
 
     Returns:
         Steps and seconds until then.
     """
     config, parts = PRESETS[preset]
-    config = replace(config, seed=seed, total_steps=total_steps)
+    config = replace(config, seed=seed, total_steps=total_steps, **settings)
     envs = BatchedEnvs(CartPole(), config.num_envs) if batched else None
     race = Race()
 
