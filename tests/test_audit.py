@@ -354,6 +354,23 @@ def test_what_is_missing_is_named():
     assert set(finding.needs) == {"gamma", "terminated and truncated"}
 
 
+def test_half_of_the_flags_is_not_enough():
+    given = rollout()
+    del given["truncated"]
+    report = audit(given)
+    assert report["advantages"].needs == ("truncated",)
+    assert not report.alarms
+    assert not audit(rollout() | {"truncated": torch.zeros(40, 6)})["returns"].alarm
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_a_tiny_minibatch_raises_no_alarm(size):
+    given = minibatch(1, size)
+    assert not audit(given).alarms
+    del given["normalized_advantages"]
+    assert not audit(given).alarms
+
+
 def test_without_the_last_observations_only_other_rows_are_checked():
     given = rollout(4)
     last = given.pop("next_values")[-1]

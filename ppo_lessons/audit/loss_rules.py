@@ -23,7 +23,7 @@ TARGET, NORM, RATIO, SURROGATE, SQUARES, MEAN, TOTAL = (Table() for _ in range(7
 
 def standardised(table: Tensor) -> Iterator[Tensor]:
     """Mean 0 and deviation 1, as numpy does it and as torch does it."""
-    for correction in (0, 1):
+    for correction in (0, 1)[: table.numel()]:  # one sample alone has no sample deviation
         yield (table - table.mean()) / (table.std(correction=correction) + 1e-8)
 
 
@@ -122,7 +122,7 @@ def not_centred(norm: Norm) -> Iterator[Norm]:
 @NORM.mistake("gae", change="Set the parenthesis around Â − mean, then divide.")
 def parenthesis_left_out(norm: Norm) -> Iterator[Norm]:
     """Only the mean is divided by the deviation: Â − mean / deviation."""
-    for correction in (0, 1):
+    for correction in (0, 1)[: norm.pool.numel()]:
         for epsilon in (1e-8, 1e-5):
             spread = norm.pool.std(correction=correction) + epsilon
             advantages = norm.advantages + norm.pool.mean() * (1 - 1 / spread)
@@ -228,7 +228,7 @@ def log_probs_averaged(ratio: Ratio) -> Iterator[Ratio]:
 @SURROGATE.convention("gae")
 def normalized_inside(loss: Surrogate) -> Iterator[Surrogate]:
     """The loss normalises the advantages itself."""
-    if loss.raw is None and loss.advantages.numel() > 1:
+    if loss.raw is None:
         for advantages in standardised(loss.advantages):
             yield replace(loss, advantages=advantages)
 

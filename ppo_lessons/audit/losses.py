@@ -1,5 +1,6 @@
 """What stands behind the rollout: normalised advantages, ratios, losses, their sum."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -113,19 +114,21 @@ class Ratio:
 
     def numbers(self) -> Tensor:
         """The ratios, or what was taken for them."""
-        ratios = importance_ratios(self.log_probs, self.log_probs_old)
-        parts = self.differences
-        if self.how in ("parts", "averaged") and parts is not None:
-            return parts.exp() if self.how == "parts" else parts.mean(-1).exp()
-        return {
-            "difference": self.log_probs - self.log_probs_old,
-            "quotient": self.log_probs / self.log_probs_old,
-            "pairs": (self.log_probs.unsqueeze(-1) - self.log_probs_old).exp(),
-            "pairs turned": (self.log_probs - self.log_probs_old.unsqueeze(-1)).exp(),
-            "one": torch.ones_like(ratios),
-            "new": self.log_probs.exp(),
-            "clipped": ratios.clamp(1 - self.clip_epsilon, 1 + self.clip_epsilon),
-        }.get(self.how, ratios)
+        new, old, epsilon = self.log_probs, self.log_probs_old, self.clip_epsilon
+        parts = new - old if self.differences is None else self.differences
+        ways: dict[str, Callable[[], Tensor]] = {
+            "exp": lambda: importance_ratios(new, old),
+            "clipped": lambda: importance_ratios(new, old).clamp(1 - epsilon, 1 + epsilon),
+            "difference": lambda: new - old,
+            "quotient": lambda: new / old,
+            "one": lambda: torch.ones_like(new),
+            "new": lambda: new.exp(),
+            "parts": lambda: parts.exp(),
+            "averaged": lambda: parts.mean(-1).exp(),
+            "pairs": lambda: (new.unsqueeze(-1) - old).exp(),
+            "pairs turned": lambda: (new - old.unsqueeze(-1)).exp(),
+        }
+        return ways[self.how]()  # only the one that is asked for: pairs are many
 
 
 Combine = Literal["min", "max", "clipped", "plain", "inverted", "inside", "dual", "means"]
@@ -187,19 +190,24 @@ class Surrogate:
 
     def combined(self, plain: Tensor, clipped: Tensor) -> Tensor:
         """What a sample is worth."""
-        smaller, larger = torch.minimum(plain, clipped), torch.maximum(plain, clipped)
         good = self.advantages >= 0
-        worth = {
-            "min": smaller,
-            "max": larger,
-            "clipped": clipped,
-            "plain": plain,
-            "inverted": torch.where(good, smaller, larger),
-            "inside": plain.masked_fill(self.ratios != self.clipped, 0),
-            "means": self.smaller_mean(plain, clipped),
-            "dual": torch.where(good, smaller, torch.maximum(smaller, 3 * self.advantages)),
-        }
-        return worth[self.combine]
+        smaller = torch.minimum(plain, clipped)
+        match self.combine:
+            case "max":
+                return torch.maximum(plain, clipped)
+            case "clipped":
+                return clipped
+            case "plain":
+                return plain
+            case "inverted":
+                return torch.where(good, smaller, torch.maximum(plain, clipped))
+            case "inside":
+                return plain.masked_fill(self.ratios != self.clipped, 0)
+            case "means":
+                return self.smaller_mean(plain, clipped)
+            case "dual":
+                return torch.where(good, smaller, torch.maximum(smaller, 3 * self.advantages))
+        return smaller
 
     def smaller_mean(self, plain: Tensor, clipped: Tensor) -> Tensor:
         """The smaller of two means, for every sample."""
@@ -225,7 +233,7 @@ class Surrogate:
         return Prediction(number, self.rounding * self.ratios.mean() * self.advantages.abs().mean())
 
 
-LARGEST_CROSS = 2048  # samples of which all pairs are looked at one by one
+LARGEST_CROSS = 512  # samples of which all pairs are looked at one by one
 Square = Literal["plain", "max", "min", "moved", "factor", "uncentred", "before"]
 
 

@@ -60,11 +60,12 @@ def two_flags(facts: Facts) -> tuple[Tensor, Tensor] | None:
         last = facts.columns.get("last_ended", torch.zeros_like(rows["starts"][0]))
         ended = later(rows["starts"], last)
     if terminated is None and ended is not None:
-        terminated = ended if truncated is None else ended & ~truncated
-    if terminated is None:
-        return None
-    if truncated is None:
-        truncated = torch.zeros_like(terminated) if ended is None else ended & ~terminated
+        truncated = torch.zeros_like(ended) if truncated is None else truncated
+        terminated = ended & ~truncated
+    if truncated is None and terminated is not None and ended is not None:
+        truncated = ended & ~terminated
+    if terminated is None or truncated is None:
+        return None  # half of the facts: rows that it says nothing about would seem wrong
     return terminated, truncated
 
 
@@ -74,7 +75,7 @@ def lacking(facts: Facts) -> tuple[str, ...]:
     if "rewards" not in facts and "bootstrapped_rewards" not in facts:
         needs.insert(0, "rewards")
     if two_flags(facts) is None:
-        needs.append("terminated and truncated")
+        needs.append("truncated" if "terminated" in facts else "terminated and truncated")
     elif "starts" in facts and not ({"terminated", "ended", "last_ended"} & given_names(facts)):
         needs.append("last_ended")
     return tuple(needs)
