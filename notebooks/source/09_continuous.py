@@ -149,7 +149,7 @@ claim(
 # %% [markdown]
 # ## Several numbers at once
 #
-# A robot's action is a row of numbers, one per joint: its **coordinates**. The policy draws each on its own, so
+# A robot's action is a row of numbers, one per joint: its **dimensions**. The policy draws each on its own, so
 # the density of the whole action is a product, and its logarithm a sum:
 #
 # $$\log\pi(a\mid s) = \sum_j\left[-\tfrac12\left(\frac{a_j-\mu_j(s)}{\sigma_j}\right)^2 - \log\sigma_j -
@@ -285,7 +285,7 @@ claim(
 # falls helps with the rest, and the clip ends the push of a sample after a tiny step. A large step it cannot shorten
 # ([lesson 04](04_clip.ipynb)).
 #
-# A sum over coordinates is also why many joints move little: with 16 of them, a step of 0.1 in each at σ = 1
+# A sum over dimensions is also why many joints move little: with 16 of them, a step of 0.1 in each at σ = 1
 # costs 16 times as much as in one.
 
 # %%
@@ -517,7 +517,7 @@ claim(
 # How large can a ratio get? If log-probabilities are right and σ stays, an action z σ from the old mean gives a
 # log-ratio of at most z²/2, wherever the new mean goes. At four σ that is 8. So a log-ratio of 88 is hardly ever
 # learned; it is a mistake of the kind that you saw, one side with a correction or in another unit, or a sum over
-# many coordinates.
+# many dimensions.
 
 # %%
 all_means = torch.linspace(-20, 20, 4001, dtype=torch.float64).unsqueeze(-1)
@@ -1016,7 +1016,7 @@ quiz("continuous.reward_mean")
 # ## What you have now
 #
 # - A policy over real numbers has a density. It may be above 1, it has a unit, and ratios know of neither.
-# - One action, one log-probability: the sum over its coordinates. Its score grows like 1/σ, and a step of the mean
+# - One action, one log-probability: the sum over its dimensions. Its score grows like 1/σ, and a step of the mean
 #   costs ½·(step/σ)² nats.
 # - Store what the policy drew. Cutting and squashing are the world's affair, and the correction cancels in the ratio.
 # - Scale observations and rewards, subtract nothing from rewards, and let the statistics travel with the policy.
