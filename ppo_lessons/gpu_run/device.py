@@ -29,7 +29,8 @@ from ppo_lessons.training_loop.train import (
 )
 from ppo_lessons.types import Carry, History
 
-# For each name in `ppo_lessons.envs.TASKS`, where to begin on a device; none is tuned there yet.
+# For each name in `ppo_lessons.envs.TASKS`, where to begin on a device; none is tuned there yet:
+# CartPole's, tried once on a CPU, earned 444 (greedy) after 1.6 M steps and then fell to 180.
 DEFAULTS: dict[str, PPOConfig] = {
     "CartPole": PPOConfig(
         env="CartPole", total_steps=15_000_000, num_envs=4096, num_steps=32, num_epochs=4,
