@@ -367,7 +367,7 @@ SCAN_MISTAKES = {
     "runs_forwards": "It adds up what came before. An advantage looks at what follows.",
     "decay_of_the_next_row": "The decay of the next row is used. What row t keeps of its future is "
     "decays[t].",
-    "decays_left_out": "What follows counts in full.",
+    "decays_left_out": "What follows counts in full: the decays are left out.",
     "nothing_added": "It gives the TD errors as they are.",
     "ends_ignored": "It runs through ends as if they had the decay of the other rows.",
     "decays_squared": "Each decay counts twice: it is squared before anything is joined.",
