@@ -362,9 +362,12 @@ def tanh_of_torch(*given: Any, **named: Any) -> Networks:
     return networks
 
 
-def no_entropy(policy_loss: Tensor, value_loss: Tensor, entropy: Tensor, *, value_coef: float):
-    """Leave the entropy's gradient out; right only where its weight is 0."""
-    return policy_loss + value_coef * value_loss
+def loss_by_formula(
+    policy_loss: Tensor, value_loss: Tensor, entropy: Tensor, *, value_coef: float,
+    entropy_coef: float,
+) -> Tensor:  # fmt: skip
+    """Give what `ppo_loss` gives, with a gradient of 0 for an entropy of weight 0."""
+    return policy_loss + value_coef * value_loss - entropy_coef * entropy
 
 
 @contextmanager
@@ -388,6 +391,7 @@ WITHOUT: dict[str, Variant] = {
     "a mask though all rows are real": ({}, {"real_rows": lambda batch: batch}),
     "ratios computed for each measure": ({}, {"measure": plain_measure}),
     "GAE by the book": ({"advantages": gae_by_the_book}, {}),
+    "a gradient for an entropy of weight 0": ({"total_loss": loss_by_formula}, {}),
 }
 WITHOUT["none of them"] = (
     {name: part for parts, _ in WITHOUT.values() for name, part in parts.items()},
@@ -424,9 +428,7 @@ def whole(size: str) -> dict[str, Any]:
             total_steps=num_envs * 32 * 1000,
         )  # fmt: skip
         common = Parts()
-    variants = dict(WITHOUT)
-    if config.entropy_coef == 0:
-        variants["no gradient for an entropy of weight 0"] = ({"total_loss": no_entropy}, {})
+    variants = WITHOUT
     runs: dict[str, tuple[TrainState, Parts]] = {}
     spent: dict[str, list[float]] = {name: [] for name in variants}
     whole_iterations = []

@@ -10,7 +10,7 @@ from torch.optim import Optimizer
 from ppo_lessons.gae import normalize_advantages
 from ppo_lessons.shapes import at_hand, check_same_shape, masked_mean
 from ppo_lessons.training_loop.config import PPOConfig
-from ppo_lessons.training_loop.parts import Parts, use_all_epochs
+from ppo_lessons.training_loop.parts import Parts, ppo_loss, use_all_epochs
 from ppo_lessons.types import Batch, UpdateStats
 
 
@@ -132,6 +132,8 @@ def minibatch_loss(
         values_old=minibatch.values_old, clip_epsilon=epsilon, mask=mask,
     )  # fmt: skip
     entropy = masked_mean(entropies, mask)
+    if config.entropy_coef == 0 and parts.total_loss is ppo_loss:
+        entropy = entropy.detach()  # at weight 0 there is nothing to send back through it
     loss = parts.call(
         "total_loss", policy_loss, value_loss, entropy,
         value_coef=config.value_coef, entropy_coef=config.entropy_coef,
