@@ -75,11 +75,11 @@ advantages = (pays - (old * pays).sum())[drawn]
 predict("importance.ends_on", None)
 
 # %% [markdown]
-# `squeeze` takes the steps and gives back the policy after each:
+# `take_steps` takes them one by one and gives back the policy after each:
 
 
 # %%
-def squeeze(loss, num_steps=400):
+def take_steps(loss, num_steps=400):
     logits, policies = old.log(), [old]
     for _ in range(num_steps):
         logits.requires_grad_()
@@ -100,7 +100,7 @@ def as_it_stands(log_probs, log_probs_old, advantages):
 
 
 # %%
-without = squeeze(as_it_stands)
+without = take_steps(as_it_stands)
 compare("importance.ends_on", without[-1].argmax())
 
 # %% [markdown]
@@ -195,7 +195,7 @@ show_source(surrogate_loss)
 # The same 400 steps, from the same ten draws:
 
 # %%
-corrected = squeeze(surrogate_loss)
+corrected = take_steps(surrogate_loss)
 names = [
     "lever 0: drawn 8 times, pays 1",
     "lever 1: drawn once, pays 2",
@@ -1121,7 +1121,7 @@ def recomputed(log_probs, log_probs_old, advantages):
 # Then every ratio is 1, all looks calm, and you are back at the beginning.
 
 # %%
-calm = squeeze(recomputed)
+calm = take_steps(recomputed)
 
 # %%
 claim(
@@ -1141,7 +1141,7 @@ def upside_down(log_probs, log_probs_old, advantages):
 
 
 # %%
-first_move = squeeze(upside_down, num_steps=1)[1] - old
+first_move = take_steps(upside_down, num_steps=1)[1] - old
 claim(
     "importance.upside_down",
     "With old over new, the first step makes lever 2, the worst, more likely.",

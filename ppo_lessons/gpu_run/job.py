@@ -19,7 +19,7 @@ from ppo_lessons.gpu_run.ranks import (
     gathered_objects,
     rank_parts,
     rank_seed,
-    same_weights,
+    send_weights,
     summed,
 )
 from ppo_lessons.training_loop import Parts, PPOConfig, TrainState, iterate, read_checkpoint
@@ -80,7 +80,7 @@ def train_ranks(
         state, parts = start_on_device(own, task, device=ranks.device, parts=parts)
         if resume is not None:
             resume_job(state, config, read_checkpoint(resume), ranks)
-        same_weights(state.networks)
+        send_weights(state.networks)
         while state.iteration < own.num_iterations:
             iterate(state, parts)
             state.history.rows[-1] = row_of_all(state.history.rows[-1], ranks)

@@ -52,15 +52,15 @@ class Pinned:
 
     def _found(self) -> Iterator[tuple[Path, Any]]:
         for number, owner in enumerate(self.owners):
-            yield from walk(owner, (number,))
+            yield from each_inside(owner, (number,))
 
 
-def walk(thing: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def each_inside(thing: Any, path: Path) -> Iterator[tuple[Path, Any]]:
     """Find the tensors and generators below a thing, always in the same order."""
     if isinstance(thing, (Tensor, Generator)):
         yield path, thing
     for name, inside in parts_of(thing):
-        yield from walk(inside, (*path, name))
+        yield from each_inside(inside, (*path, name))
 
 
 def rebuild(thing: Any, path: Path, change: Callable[[Path, Tensor], Tensor]) -> Any:

@@ -243,7 +243,7 @@ def combine_moments(moments: Float[Tensor, "ranks 3"]) -> Float[Tensor, "3"]:
 
 
 @torch.no_grad()
-def same_weights(networks: nn.Module) -> None:
+def send_weights(networks: nn.Module) -> None:
     """Give all ranks the weights of rank 0."""
     for tensor in networks.state_dict().values():
         with answered():
