@@ -236,11 +236,11 @@ def without_code(text: str) -> str:
 def package_names() -> frozenset[str]:
     """Public functions and classes at the top level of the package's modules.
 
-    The grader is left out: no notebook imports it.
+    The grader and the benchmark are left out: no notebook imports them.
     """
     package = ROOT / "ppo_lessons"
-    grader = package / "grading"
-    files = [path for path in package.rglob("*.py") if grader not in path.parents]
+    apart = {package / "grading", package / "bench"}
+    files = [path for path in package.rglob("*.py") if apart.isdisjoint(path.parents)]
     trees = [ast.parse(path.read_text("utf-8")) for path in files]
     nodes = [node for tree in trees for node in tree.body]
     defined = [node for node in nodes if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
