@@ -94,8 +94,8 @@ check.autoreset(autoreset)
 # - Collecting asks the policy once. Scoring asks the critic twice, about the state and about the one that the
 #   step reached. In the squeeze, both go forwards and backwards, once in each epoch.
 #
-# Guess before you count: for two networks of 64 by 64 and K = 4, is it nearer to a thousand, a hundred
-# thousand, or ten million?
+# Guess before you count: for two networks of 256 by 256 and K = 10, is it nearer to a hundred thousand, ten
+# million, or a thousand million?
 
 # %%
 # answer: gpu_run.flops_per_env_step

@@ -29,6 +29,11 @@ LIMITS = {
     "memory": (SECOND, "s"),
     "arithmetic": (WORSE, "^"),
 }
+BINDS = {
+    "launches": "launches bind",
+    "memory": "memory binds",
+    "arithmetic": "arithmetic binds",
+}
 
 
 # --- what a call costs ---------------------------------------------------------------------
@@ -66,16 +71,19 @@ def call_cost(num_envs: Sequence[int], seconds: Sequence[float]) -> Figure:
 # --- where the time goes -------------------------------------------------------------------
 
 
-def ledger(entries: Sequence[Any], *, env_steps: int) -> Figure:
+def ledger(entries: Sequence[Any], *, copies: int, num_steps: int) -> Figure:
     """Draw for each stage the least time that each limit allows, and what was measured.
 
     Args:
-        entries: with `stage`, `seconds`, and the limits `arithmetic`, `memory`, `launches`.
-        env_steps: of one iteration, to give time per environment step.
+        entries: with `stage`, `seconds`, the limits `arithmetic`, `memory`, `launches`, and `binds`
+            of the last one, which is named in the title.
+        copies: N.
+        num_steps: T; N·T environment steps make an iteration.
 
     Returns:
         One panel with a row for each stage and a logarithmic time axis.
     """
+    env_steps = copies * num_steps
     with style():
         picture = figure(9, 0.62 * len(entries) + 1.3)
         axes = picture.subplots()
@@ -84,7 +92,7 @@ def ledger(entries: Sequence[Any], *, env_steps: int) -> Figure:
             for name, (color, mark) in LIMITS.items():
                 time = getattr(entry, name) / env_steps * 1e6
                 axes.plot(
-                    time, row, mark, color=color, markersize=8,
+                    time, row, mark, color=color, markersize=9, markeredgecolor="white",
                     label=name if row == 0 else None,
                 )  # fmt: skip
             if entry.seconds is not None:
@@ -96,7 +104,7 @@ def ledger(entries: Sequence[Any], *, env_steps: int) -> Figure:
         axes.set(xscale="log", xlabel="µs for each environment step")
         axes.set_yticks(range(len(entries)), [entry.stage for entry in entries])
         axes.set_ylim(len(entries) - 0.45, -0.55)
-        axes.set_title("The mark furthest to the right is the limit that binds")
+        axes.set_title(f"{copies:,} copies: {BINDS[entries[-1].binds]}")
         axes.legend(
             fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0), title="least time by",
             title_fontsize=9, alignment="left",

@@ -52,16 +52,17 @@ def throughput_ledger_figure(
             left.axhline(row, color=SHADE, linewidth=12, zorder=0)
             for place, (mark, _, color) in enumerate(LOOKS):
                 label = limits[place] if row == 0 else None
-                face = "white" if mark == "D" else color
+                open_mark = mark == "D"  # it lies over the triangle, and lets it be seen
                 left.plot(
-                    times[place], row, mark, color=color, markerfacecolor=face, label=label,
-                    markersize=7,
+                    times[place], row, mark, color=color, label=label,
+                    markerfacecolor="none" if open_mark else color,
+                    markersize=11 if open_mark else 6, markeredgewidth=1.5 if open_mark else 1,
                 )  # fmt: skip
         left.set(xscale="log", xlim=(1e-5, 1e4), xlabel="µs for each environment step")
         left.set_yticks(range(len(stages)), stages)
         left.set_ylim(len(stages) - 0.4, -1.3)
         left.legend(loc="upper right", fontsize=8, ncols=3, columnspacing=1, handletextpad=0.2)
-        left.set_title(f"On {machine}")
+        left.set_title(f"Limits of {machine}")
         table = np.array(curve)
         for place, (_, line, color) in enumerate(LOOKS):
             right.plot(all_num_envs, table[:, place], line, color=color, label=limits[place])
