@@ -547,14 +547,13 @@ claim(
 )
 
 # %% [markdown]
-# Seven passes instead of 128 steps. How many operations is that?
+# Seven passes instead of 128 steps. With torch 2.13 that is 90 operations instead of 2,051:
 
 # %%
 asked = [
     sum(asked_by(lambda gae=gae: gae(*table, **settings)).values())
     for gae in (gae_by_the_book, gae_by_scan)
 ]
-print(f"{asked[0]} operations of the walk, {asked[1]} of the scan")
 claim(
     "gpu_run.scan_asks_less",
     "The scan asks for less than a tenth of the operations.",

@@ -56,7 +56,8 @@ def throughput_ledger_figure(
                 left.plot(
                     times[place], row, mark, color=color, label=label,
                     markerfacecolor="none" if open_mark else color,
-                    markersize=11 if open_mark else 6, markeredgewidth=1.5 if open_mark else 1,
+                    markeredgecolor=color if open_mark else "white",
+                    markersize=11 if open_mark else 7, markeredgewidth=1.5 if open_mark else 1,
                 )  # fmt: skip
         left.set(xscale="log", xlim=(1e-5, 1e4), xlabel="µs for each environment step")
         left.set_yticks(range(len(stages)), stages)
