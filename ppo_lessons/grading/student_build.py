@@ -13,13 +13,18 @@ FOREIGN = (
     *("torchrl", "trl", "verl"),
 )
 # Parts of the course that an answer does not need, and that hold or show solutions.
-NOT_NEEDED = ("claims", "cli", "figures", "runs", "widgets")
+NOT_NEEDED = ("audit", "bench", "claims", "cli", "figures", "runs", "widgets")
 # What is left of the grader: what a check cell calls.
 KERNEL_SIDE = ("__init__", "ask", "fresh", "types", "items", "items.__init__", "items.questions")
 # `mdp` solves what these lessons ask for; the trust region of lesson 03 stands on it.
 WITHOUT_MDP = ("reinforce", "importance", "trust_region")
-# Earlier lessons that hold an answer to a later one; a test tries every function that is left.
-ALSO = {"gae": ("critic",), "rollout": ("gae",)}
+# Modules that hold an answer to a later lesson, and what stands on them; a test tries every
+# function that is left.
+ALSO = {
+    "gae": ("critic",),
+    "rollout": ("gae",),
+    "continuous": ("networks", "envs", "rollout"),
+}
 STUB = '''"""Not there while this is graded."""
 
 raise ImportError({message!r})
