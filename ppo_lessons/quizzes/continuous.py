@@ -20,7 +20,7 @@ QUIZZES = (
             ),
             "c": (
                 "nearly 0, since rare actions hardly count",
-                "It is nearly as long as it can be; it is only drawn seldom.",
+                "It is at least 0.999 long; the action is only drawn seldom.",
                 False,
             ),
         },
@@ -41,7 +41,8 @@ QUIZZES = (
             ),
             "c": (
                 "1 on average",
-                "The mean is 1 for any two policies. Here each single one is.",
+                "Over all actions of π_old the expected ratio is 1 for any two policies. Here each "
+                "single one is.",
                 False,
             ),
         },
@@ -100,7 +101,7 @@ QUIZZES = (
             "b": ("ten times as many nats", "KL goes with the square of the distance.", False),
             "c": (
                 "a hundred times as many nats",
-                "Right: half the square of step / σ. And the gradient has grown meanwhile.",
+                "Right: half the square of step / σ. And the score has grown meanwhile.",
                 True,
             ),
         },
