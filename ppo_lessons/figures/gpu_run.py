@@ -23,11 +23,11 @@ from ppo_lessons.figures.style import (
     style,
 )
 
-# Each limit has a colour and a mark of its own.
+# Each limit has a colour and a mark of its own, the square so large that a triangle lies within.
 LIMITS = {
-    "launches": (NEW_POLICY, "o"),
-    "memory": (SECOND, "s"),
-    "arithmetic": (WORSE, "^"),
+    "launches": (NEW_POLICY, "o", 8),
+    "memory": (SECOND, "s", 12),
+    "arithmetic": (WORSE, "^", 7),
 }
 BINDS = {
     "launches": "launches bind",
@@ -89,10 +89,10 @@ def ledger(entries: Sequence[Any], *, copies: int, num_steps: int) -> Figure:
         axes = picture.subplots()
         for row, entry in enumerate(entries):
             axes.axhline(row, color=SHADE, linewidth=14, zorder=0)
-            for name, (color, mark) in LIMITS.items():
+            for name, (color, mark, size) in LIMITS.items():
                 time = getattr(entry, name) / env_steps * 1e6
                 axes.plot(
-                    time, row, mark, color=color, markersize=9, markeredgecolor="white",
+                    time, row, mark, color=color, markersize=size, markeredgecolor="white",
                     label=name if row == 0 else None,
                 )  # fmt: skip
             if entry.seconds is not None:
