@@ -517,8 +517,8 @@ def test_what_cannot_be_known_is_none():
 def test_explained_variance_is_measured_against_what_came_and_against_the_target():
     # The reward is the observation, ±1, and every episode is one step: both targets are the
     # reward. Without a step the critic V = 0.5·observation explains 1 − 0.25 of it.
-    def networks(observation_shape, action_space, *, generator):
-        made = make_networks(observation_shape, action_space, hidden_sizes=(4,), generator=generator)
+    def networks(shape, action_space, *, generator):
+        made = make_networks(shape, action_space, hidden_sizes=(4,), generator=generator)
         made.critic = Coordinate(0.5)
         return made
 

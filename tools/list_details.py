@@ -195,8 +195,8 @@ ATARI = (
     Detail("Stacked frames", "The last four together, so that speed can be seen."),
     Detail(
         "One convolutional network",
-        "Three convolutions, shared by policy and critic. Ours has one, for boards of 10 × 10 cells, "
-        "and policy and critic share nothing.",
+        "Three convolutions, shared by policy and critic. Ours has one, for boards of 10 × 10, and "
+        "policy and critic share nothing.",
         "gpu_run",
         ("networks.pixel_networks",),
         ("test_networks.test_each_filter_sees_three_by_three_cells_of_all_channels",),
