@@ -50,7 +50,7 @@ class Breakout:
         self.action_space = Discrete(3)
 
     def start(self, num_envs: int, *, generator: Generator, dtype: torch.dtype) -> State:
-        """Put the ball into one of two corners below the bricks, flying inwards."""
+        """Put the ball into one of two corners in the lowest row of the bricks, flying inwards."""
         device = generator.device
         corner = torch.randint(2, (num_envs,), generator=generator, device=device)
         row = torch.full_like(corner, 3)
