@@ -94,7 +94,7 @@ def test_lines_past_the_checkpoint_are_kept_beside_the_new_ones(folder):
     ("arguments", "words"),
     [
         (["--env", "CartPool-v1"], "Did you mean CartPole-v1"),
-        (["--env", "Pendulum-v1"], "expected Discrete actions"),
+        (["--env", "Blackjack-v1"], "expected a Box"),
         (["--resume", "nowhere"], "nowhere does not exist; expected a checkpoint"),
     ],
 )
