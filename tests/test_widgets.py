@@ -59,6 +59,20 @@ def made(request):
     return find_widget(request.param)
 
 
+# Pictures in grey take seconds for each widget: four are tried each time, the others in full.
+OFTEN = ("clip_region", "lambda_tradeoff", "gaussian_policy", "throughput_ledger")
+
+
+@pytest.fixture(
+    params=[
+        name if name in OFTEN else pytest.param(name, marks=pytest.mark.full) for name in TEACHING
+    ]
+)
+def often(request):
+    """The class of a widget, for promises that take long to look at."""
+    return find_widget(request.param)
+
+
 # --- who is there ----------------------------------------------------------------------------
 
 
@@ -224,10 +238,10 @@ def test_outputs_are_the_same_bytes_each_time_and_hold_no_address(widget):
     assert widget.model_id not in json.dumps(parts)
 
 
-def test_the_static_picture_is_read_without_colour(made):
+def test_the_static_picture_is_read_without_colour(often):
     """Light paper, dark ink; in grey some of it is neither, so marks and lines are there."""
-    for name in made.STATES:
-        picture = made.at(name).figure()
+    for name in often.STATES:
+        picture = often.at(name).figure()
         buffer = io.BytesIO()
         picture.savefig(buffer, format="png", dpi=60)
         tones = Image.open(buffer).convert("L").histogram()

@@ -41,6 +41,20 @@ def shell_of(request):
     return find_widget(request.param)
 
 
+# These take seconds for each widget: four are tried each time, the others in full.
+OFTEN = ("clip_region", "lambda_tradeoff", "gaussian_policy", "throughput_ledger")
+
+
+@pytest.fixture(
+    params=[
+        name if name in OFTEN else pytest.param(name, marks=pytest.mark.full) for name in TEACHING
+    ]
+)
+def often(request):
+    """The class of a widget, for promises that take long to look at."""
+    return find_widget(request.param)
+
+
 @pytest.fixture(params=HOME.values())
 def widget(request):
     shown = MAKERS[request.param]()
@@ -76,13 +90,13 @@ def test_a_page_that_computes_something_else_is_found(browser, shell_of):
 # --- the hand --------------------------------------------------------------------------------
 
 
-def test_a_drag_draws_every_position_at_the_speed_of_the_hand(visit, made):
+def test_a_drag_draws_every_position_at_the_speed_of_the_hand(visit, often):
     from benchmarks.widgets import play, summary
 
-    for drag in made.DRAGS:
+    for drag in often.DRAGS:
         times = []
         for _ in range(3):  # something else may run on the machine: the best of three
-            with visit(made(), state=drag.state) as seen:
+            with visit(often(), state=drag.state) as seen:
                 height = seen.height()
                 drawn = play(seen.page, drag)
                 assert len({value for _, value in drawn}) >= drag.values
@@ -243,9 +257,9 @@ FOCUS_SHOWS = """() => {
 }"""
 
 
-def test_tab_reaches_every_control_once_and_the_focus_is_seen(visit, made):
-    with visit(made()) as seen:
-        for name in made.STATES:
+def test_tab_reaches_every_control_once_and_the_focus_is_seen(visit, often):
+    with visit(often()) as seen:
+        for name in often.STATES:
             seen.open(name)
             seen.page.reload()  # the next Tab starts at the top
             shown = seen.page.locator(
