@@ -65,8 +65,8 @@ class Comparison:
     ours: str
     peers: tuple[str, ...]
     quantity: Quantity = "speed"
-    target: float | None = None
-    floor: float | None = None
+    target: int | float | None = None
+    floor: int | float | None = None
 
     @property
     def name(self) -> str:
