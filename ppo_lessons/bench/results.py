@@ -135,7 +135,7 @@ def machine() -> dict[str, Any]:
     }
 
 
-def load() -> float | None:
+def load() -> int | float | None:
     """Mean number of processes that wanted to run in the last minute; None where nobody counts."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
@@ -163,7 +163,7 @@ def commit() -> str | None:
         return None
 
 
-def rate(section: Section, reading: Reading) -> float:
+def rate(section: Section, reading: Reading) -> int | float:
     """Environment steps per second of the section's clock."""
     return reading["env_steps"] / reading[section.clock]
 
@@ -199,7 +199,7 @@ def medians(section: Section, rows: Sequence[Reading]) -> dict[str, Any]:
     }
 
 
-def number(value: float) -> float:
+def number(value: int | float) -> int | float:
     """Whole from 100 on, else three digits."""
     return round(value) if value >= 100 else float(f"{value:.3g}")
 
@@ -254,7 +254,7 @@ def ratio(
 
 def race_ratio(
     section: Section, ours: Sequence[Reading], peers: Sequence[Sequence[Reading]]
-) -> list[float]:
+) -> list[int | float]:
     """How many times sooner the median seed of ours is there than that of the best peer."""
     if not all_solved(ours):
         return []
@@ -270,7 +270,7 @@ def all_solved(rows: Sequence[Reading]) -> bool:
     return bool(rows) and all(row["solved"] for row in rows)
 
 
-def reached(comparison: Comparison, median: float) -> str | None:
+def reached(comparison: Comparison, median: int | float) -> str | None:
     """Say what a ratio reaches: "target", "floor" or "below the floor"; None without a goal."""
     if comparison.target is None or comparison.floor is None:
         return None

@@ -77,7 +77,7 @@ def ratio_line(row: Mapping[str, Any]) -> list[str]:
     return [row["name"], *(written(row[key]) for key in keys), row["reached"] or ""]
 
 
-def written(value: float | None) -> str:
+def written(value: int | float | None) -> str:
     """A number as it is printed; a dash for none."""
     if value is None:
         return "–"
