@@ -253,6 +253,7 @@ def nbval(root: Path, home: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.full
 def test_nbval_agrees_at_fast_budgets_and_with_a_readers_store(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(REPOSITORY))
     lesson_from(tmp_path, NBVAL_LESSON)

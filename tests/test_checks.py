@@ -153,6 +153,7 @@ def test_a_case_is_the_same_whoever_was_judged_before(exercise):
     assert repr(judge(exercise, wrong)) == before
 
 
+@pytest.mark.full
 def test_the_text_is_the_same_in_every_process():
     code = (
         "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/tests']\n"

@@ -948,6 +948,7 @@ def test_a_checkout_of_another_user_is_left_alone(shared_folder):
     check_read_only(lab, shared_folder / "home", before)
 
 
+@pytest.mark.full
 def test_a_read_only_file_system_is_left_alone(shared_folder, with_virtualenv):
     bwrap = need_tool("bwrap")
     root, env = read_only_clone(shared_folder)

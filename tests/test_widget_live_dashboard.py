@@ -171,6 +171,7 @@ AFTER = (
 )
 
 
+@pytest.mark.full
 def test_in_a_kernel_it_shows_itself_prints_nothing_and_ends_with_a_picture_of_all(tmp_path):
     assert run_in_kernel([IN_KERNEL], tmp_path) == ""
     said = run_in_kernel([IN_KERNEL, AFTER], tmp_path)

@@ -250,6 +250,7 @@ def test_the_static_picture_is_read_without_colour(often):
         assert 0.005 * total < sum(tones[:200]) < 0.5 * total
 
 
+@pytest.mark.full
 def test_the_builder_keeps_picture_and_sentence_and_drops_the_view(tmp_path):
     from tools import build_notebooks
 
@@ -305,6 +306,7 @@ def test_a_cell_run_fifty_times_leaves_one_widget(tmp_path):
     assert counted.split() == ["1", "2"]  # one widget; open are it and its layout
 
 
+@pytest.mark.full
 def test_two_cells_keep_a_widget_each(tmp_path):
     first, second = shows_as("widget"), shows_as("another")
     counted = run_in_kernel([first, second, first, COUNT], tmp_path)
