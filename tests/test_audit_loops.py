@@ -6,9 +6,9 @@ Its style, names and order of axes are those of its kind; that is why they stand
 that a loop has no use for (which flag it was, V of a last observation) are written down beside it.
 """
 
+import ast
 import copy
 import inspect
-import ast
 import re
 import textwrap
 from collections.abc import Callable
