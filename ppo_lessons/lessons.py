@@ -229,6 +229,7 @@ LESSONS: tuple[Lesson, ...] = (
         question="Why does mine not learn?",
         minutes=40,
         prerequisites=("training_loop",),
+        module=True,
     ),
     Lesson(
         name="tokens",
@@ -236,6 +237,7 @@ LESSONS: tuple[Lesson, ...] = (
         question="What is a state, an action for a language model?",
         minutes=30,
         prerequisites=("clip", "gae"),
+        module=True,
     ),
     Lesson(
         name="rlhf",
