@@ -1,0 +1,31 @@
+"""Lesson 12. Why does mine not learn?
+
+A silent bug raises no error. It shows in a number of the run, or on a probe whose answer is known
+before training, or in the tensors of one rollout (`ppo_lessons.audit`), or nowhere but in a test.
+
+Read in this order: zoo (the wrong functions), bugs (what is known of each), probing (which probe
+fails for which bug).
+"""
+
+from ppo_lessons.debugging.bugs import BUGS, ZOO_CONFIG, Bug, Trace
+from ppo_lessons.debugging.probing import (
+    PROBE_CONFIG,
+    QUESTIONS,
+    EndlessProbe,
+    Question,
+    passes,
+    probe_table,
+)
+
+__all__ = [
+    "BUGS",
+    "PROBE_CONFIG",
+    "QUESTIONS",
+    "ZOO_CONFIG",
+    "Bug",
+    "EndlessProbe",
+    "Question",
+    "Trace",
+    "passes",
+    "probe_table",
+]
