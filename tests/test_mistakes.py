@@ -50,7 +50,8 @@ def test_each_claim_refuses_a_mistake(lesson, target):
     ("lesson", "mistake"), MISTAKES, ids=[f"{lesson}-{m.name}" for lesson, m in MISTAKES]
 )
 def test_the_mistake_can_stand_in_for_what_it_breaks(lesson, mistake):
-    right = getattr(importlib.import_module(f"ppo_lessons.{lesson}"), mistake.breaks)
+    home = getattr(importlib.import_module(f"mistakes.{lesson}"), "HOME", lesson)
+    right = getattr(importlib.import_module(f"ppo_lessons.{home}"), mistake.breaks)
     wanted, given = (
         [(name, p.kind) for name, p in inspect.signature(function).parameters.items()]
         for function in (right, mistake.function)

@@ -140,6 +140,7 @@ you which, and what it does; to list those here would spoil the exercises, so th
 This page is made by `python tools/list_mistakes.py build`.
 """
 OTHERS = {
+    "ablations_statistics": "Ablations: what may be concluded from a few runs",
     "mdp": "Exact MDPs: what is solved instead of sampled",
     "networks": "Networks: actions that are real numbers",
     "shapes": "In every lesson: means over what counts",
@@ -166,7 +167,8 @@ def home_of(lesson: str, target: str) -> str:
     Raises:
         ValueError: if there is no such function.
     """
-    for module in (lesson, "training_loop.parts", "envs"):
+    home = getattr(importlib.import_module(f"mistakes.{lesson}"), "HOME", lesson)
+    for module in (home, "training_loop.parts", "envs"):
         found = getattr(importlib.import_module(f"ppo_lessons.{module}"), target, None)
         if found is not None:
             return f"{found.__module__.split('.')[1]}.{target}"

@@ -31,6 +31,7 @@ LESSONS = (
     "gae",
     "continuous",
     "gpu_run",
+    "ablations_statistics",
 )
 
 Function = Callable[..., Any]
