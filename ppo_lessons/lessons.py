@@ -245,6 +245,7 @@ LESSONS: tuple[Lesson, ...] = (
         question="Who are the four models?",
         minutes=50,
         prerequisites=("tokens", "trust_region", "training_loop"),
+        module=True,
     ),
     Lesson(
         name="variants",
