@@ -229,6 +229,8 @@ LESSONS: tuple[Lesson, ...] = (
         question="Why does mine not learn?",
         minutes=40,
         prerequisites=("training_loop",),
+        exercise=True,
+        checks=True,
         module=True,
     ),
     Lesson(

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from ppo_lessons.checks.debugging import alarm_drawn
 from ppo_lessons.checks.exercises import (
     SEEDED,
     SMALLEST,
@@ -689,6 +690,14 @@ def decays(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     inputs["decays"] = each(inputs["decays"], lambda x: hand.once(x, lambda: draw(x)))
 
 
+def beside_seeds(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """A run and healthy ones in another unit, and in another order of seeds: the same alarm."""
+    scale, shift = hand.random.choice([0.5, 1.0, 2.0, 4.0]), hand.dyadic(-3, 3)
+    for name in ("metric", "healthy"):
+        inputs[name] = each(inputs[name], lambda x: scale * x + shift)
+    inputs["healthy"] = hand.random.sample(inputs["healthy"], len(inputs["healthy"]))
+
+
 # --- what is drawn in the last stage -------------------------------------------------------
 
 
@@ -741,6 +750,26 @@ def episodes_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
 def terminations_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     """Which copies terminated."""
     inputs["terminated"] = each(inputs["terminated"], lambda _: hand.random.random() < 0.4)
+
+
+def alarms_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Healthy runs, and one that leaves them for good."""
+    iterations, seeds = len(inputs["metric"]) + hand.random.randrange(5), len(inputs["healthy"])
+    inputs.update(alarm_drawn(hand.random, iterations, seeds, options["patience"]))
+
+
+def some_rows_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Which rows are steps; some are."""
+    rows = range(len(inputs["valid"]))
+    steps = hand.random.sample(rows, hand.random.randint(len(rows) // 2, len(rows) - 2))
+    inputs["valid"] = [row in steps for row in rows]
+
+
+def step_ends_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """How the steps of one environment ended."""
+    kinds = [hand.random.choice(["", "", "terminated", "truncated"]) for _ in inputs["rewards"]]
+    for name in ("terminated", "truncated"):
+        inputs[name] = [kind == name for kind in kinds]
 
 
 def search_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
@@ -834,6 +863,16 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "gpu_run.combine_moments": (rank_moments,),
     "gpu_run.averaged_gradient": (rank_gradients,),
     "gpu_run.mended_scan": (real("td_errors"), decays),
+    "debugging.first_alarm": (beside_seeds,),
+    "debugging.update_agreement": (log_prob_pairs, real("advantages")),
+    "debugging.mended_iteration": (
+        logits,
+        real("critic"),
+        real("rewards"),
+        real("learning_rate"),
+        fraction("gamma", "gae_lambda"),
+        repetitions("num_epochs"),
+    ),
 }
 DRAWN_ANEW: Mapping[str, Rule] = {
     "reinforce.rewards_to_go": ends_drawn,
@@ -851,4 +890,7 @@ DRAWN_ANEW: Mapping[str, Rule] = {
     "rollout.episode_returns": episodes_drawn,
     "gpu_run.autoreset": terminations_drawn,
     "continuous.scaled_rewards": some_ends_drawn,
+    "debugging.first_alarm": alarms_drawn,
+    "debugging.update_agreement": some_rows_drawn,
+    "debugging.mended_iteration": step_ends_drawn,
 }
