@@ -21,7 +21,6 @@ from ppo_lessons.grading.bake import (
     shared,
 )
 from ppo_lessons.grading.build import build_assignment, compose_blank, read_assignment
-from ppo_lessons.grading.items.questions import OWN
 from ppo_lessons.grading.manifest import (
     manifest_from_json,
     manifest_to_json,
@@ -30,19 +29,11 @@ from ppo_lessons.grading.manifest import (
     reference_sha256,
 )
 from ppo_lessons.grading.types import MAIN, CheckCell
-from ppo_lessons.lessons import find_lesson
 
 ROOT = Path(__file__).resolve().parent.parent
 SECRET = b"thirty-two bytes that nobody has"
 STEMS = sorted(path.stem for path in (ROOT / "exercises/source").glob("*.py"))
 ROSTER = ["ada", "max.m", "eve-2"]
-PERSONAL = {find_lesson(exercise.lesson).stem for exercise in OWN}  # lessons that deal questions
-
-
-def for_class(stem, roster):
-    """Bake for each student, or the same for all where a lesson deals no personal questions."""
-    return {"roster": roster, "secret": SECRET} if stem in PERSONAL else {}
-
 
 CHAIN = """
 # %% [markdown]
@@ -559,7 +550,7 @@ def test_the_reference_of_another_student_is_refused(personal, tmp_path):
 @pytest.mark.parametrize("stem", STEMS)
 def test_every_lesson_bakes_for_a_class(stem, tmp_path):
     roster = [f"s{number}" for number in range(8)]
-    place = bake(stem, tmp_path / "reference", 7, **for_class(stem, roster))
+    place = bake(stem, tmp_path / "reference", 7, roster=roster, secret=SECRET)
     for student in roster:
         manifest, parts = read_reference(place, student)
         assert manifest.points == pytest.approx(10 * len(manifest.questions))

@@ -19,9 +19,9 @@ from ppo_lessons.grading.sources import split_solution
 SECRET = b"thirty-two bytes that nobody has"
 LESSONS = (
     *("01_reinforce", "02_importance", "03_trust_region", "04_clip", "05_critic", "06_gae"),
-    *("07_rollout", "08_training_loop"),
+    *("07_rollout", "08_training_loop", "09_continuous", "10_gpu_run"),
 )
-WITH_GRADIENTS = [stem for stem in LESSONS if stem[:2] not in ("01", "06", "07")]
+WITH_GRADIENTS = [stem for stem in LESSONS if stem[:2] not in ("01", "06", "07", "10")]
 STUDENTS = [f"s{number:02d}" for number in range(12)]
 
 
@@ -186,6 +186,44 @@ def own_run(**given):
     return [samples, iterations, updates, share, low]
 
 
+def two_dimensions(*, means, sigmas, action, step, limit):
+    def density(actions, means):
+        found = 1.0
+        for a, mean, sigma in zip(actions, means, sigmas, strict=True):
+            found *= math.exp(-((a - mean) ** 2) / (2 * sigma**2)) / math.sqrt(
+                2 * math.pi * sigma**2
+            )
+        return found
+
+    before, moved = density(action, means), [means[0] + step, means[1]]
+    sent = [max(-limit, min(limit, each)) for each in action]
+    return [
+        *(math.log(before), density(action, moved) / before),
+        step**2 / (2 * sigmas[0] ** 2),
+        math.log(2 * math.pi * math.e * sigmas[0] * sigmas[1]),
+        density(sent, means) / before,
+    ]
+
+
+def run_by_numbers(**given):
+    boards = 0
+    for _ in range(given["num_steps"]):
+        boards += 2 * given["num_envs"]
+    updates = given["num_epochs"] * given["num_minibatches"]
+    first, second = given["counts"]
+    share = first / (first + second)
+    a, b = given["means"]
+    inside = [spread**2 for spread in given["spreads"]]
+    # within the ranks, and between them
+    variance = share * inside[0] + (1 - share) * inside[1] + share * (1 - share) * (a - b) ** 2
+    return [
+        *(boards * given["cells"] * each / 1e6 for each in (4, 1)),
+        1e6 / (boards / 2) * updates,
+        share * a + (1 - share) * b,
+        math.sqrt(variance),
+    ]
+
+
 BY_HAND: Mapping[str, Callable[..., list[float]]] = {
     "01_reinforce": two_rooms_alike,
     "02_importance": three_arms,
@@ -195,6 +233,8 @@ BY_HAND: Mapping[str, Callable[..., list[float]]] = {
     "06_gae": four_rows,
     "07_rollout": two_ends,
     "08_training_loop": own_run,
+    "09_continuous": two_dimensions,
+    "10_gpu_run": run_by_numbers,
 }
 
 
@@ -293,6 +333,25 @@ def fading(policy_loss, value_loss, entropy, *, progress, value_coef, first, las
     return float(policy_loss) + value_coef * float(value_loss) - bonus
 
 
+def two_widths(actions, means, *, below, above, most):
+    found = []
+    for action, mean in zip(actions.tolist(), means.tolist(), strict=True):
+        sigma = below if action < mean else above
+        far = min(abs(action - mean) / sigma, most)
+        # half of each bell: their areas add up to 1
+        peak = 1 / (math.sqrt(2 * math.pi) * (below + above) / 2)
+        found.append(math.log(peak * math.exp(-(far**2) / 2)))
+    return found
+
+
+def three_limits(flops, moved, launches, *, speed, width, launch):
+    rows = zip(flops.tolist(), moved.tolist(), launches.tolist(), strict=True)
+    return [
+        1e3 * max(a * 1e6 / (speed * 1e9), b * 1e6 / (width * 1e9), c * launch * 1e-6)
+        for a, b, c in rows
+    ]
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "01_reinforce": felt_sums,
     "02_importance": softened,
@@ -302,6 +361,8 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "06_gae": cut_off,
     "07_rollout": believed_in_part,
     "08_training_loop": fading,
+    "09_continuous": two_widths,
+    "10_gpu_run": three_limits,
 }
 
 
@@ -418,6 +479,8 @@ def test_numbers_far_outside_the_tolerance_are_not(stem):
         ("07_rollout", {"final": 0.0}),
         ("01_reinforce", {"gamma": 1.0}),
         ("04_clip", {"epsilon": 0.9}),
+        ("09_continuous", {"limit": 9.0}),
+        ("10_gpu_run", {"counts": [1, 1]}),
     ],
 )
 def test_a_usual_slip_changes_the_text(stem, change):
@@ -487,4 +550,4 @@ def test_a_secret_in_the_project_or_a_short_one_is_refused(tmp_path):
 
 def test_a_lesson_without_personal_questions_says_so():
     with pytest.raises(ValueError, match="no personal questions"):
-        personal_items("09_continuous", "ada", SECRET)
+        personal_items("00_start_here", "ada", SECRET)

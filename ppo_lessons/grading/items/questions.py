@@ -142,6 +142,25 @@ def three_losses(random: Random, stage: str) -> dict[str, Any]:
     }
 
 
+def near_and_far(random: Random, stage: str) -> dict[str, list[float]]:
+    """Draw means, and actions on both sides of them, near and far."""
+    count = size(random, stage)
+    means = row(random, count, lambda: random.uniform(-2.0, 2.0))
+    apart = row(random, count, lambda: signed(random, *random.choice(((0.1, 1.2), (2.5, 6.0)))))
+    return {"actions": [round(a + b, 4) for a, b in zip(means, apart, strict=True)], "means": means}
+
+
+def pieces_of_work(random: Random, stage: str) -> dict[str, list[float]]:
+    """Draw pieces of work that are large in one respect and small in the others."""
+    found: dict[str, list[float]] = {"flops": [], "moved": [], "launches": []}
+    for _ in range(size(random, stage)):
+        large = random.choice(sorted(found))
+        for name, least in (("flops", 20), ("moved", 6), ("launches", 100)):
+            most = 40 if name == large else 1
+            found[name].append(round(least * random.uniform(0.5, 1) * most, 3))
+    return found
+
+
 def without_values(random: Random, stage: str) -> dict[str, Any]:
     """Draw a rollout of which only what was reached is valued."""
     rollout = cut_rollout(random, stage)
@@ -296,6 +315,30 @@ OWN: tuple[FunctionExercise | NumbersExercise, ...] = (
         "the steps of the optimiser",
         "the share of collecting",
         "the price at which both are equally fast",
+    ),
+    function(
+        "continuous",
+        near_and_far,
+        (*FLAT, PULLS),
+        gives="same shape",
+        learns=("actions", "means"),
+    ),
+    numbers(
+        "continuous",
+        "the log-probability",
+        "the ratio after the step",
+        "the KL of the step",
+        "the entropy",
+        "the ratio of the stored action",
+    ),
+    function("gpu_run", pieces_of_work, FLAT, gives="same shape"),
+    numbers(
+        "gpu_run",
+        "the bytes as real numbers",
+        "the bytes as true and false",
+        "the steps of the optimiser",
+        "the mean of both ranks",
+        "the standard deviation of both ranks",
     ),
 )
 
