@@ -98,13 +98,15 @@ class Race:
         Returns:
             True once a test is passed.
         """
+        from ppo_lessons.networks import CategoricalPolicy
         from ppo_lessons.training_loop import evaluate
 
         if env_steps == 0 or env_steps % EVERY:
             return False
         self.clock.mark(env_steps)
         with self.clock.stopped():
-            mean = evaluate(Greedy(greedy), self.tests, seed=TEST_SEED).mean().item()
+            policy = CategoricalPolicy(Chosen(greedy))
+            mean = evaluate(policy, self.tests, seed=TEST_SEED).mean().item()
         self.solved = mean >= GOAL
         return self.solved
 
@@ -113,23 +115,20 @@ class Race:
         return {**between(self.clock.marks[0], self.clock.marks[-1]), "solved": self.solved}
 
 
-class Greedy:
-    """A function as a policy that is only tested."""
+class Chosen(torch.nn.Module):
+    """The logits of a policy that always takes the action which a function names.
+
+    Args:
+        function: observations [N, 4] to actions [N], of which there are two.
+    """
 
     def __init__(self, function: Callable[[Tensor], Tensor]):
+        super().__init__()
         self.function = function
 
-    def greedy(self, observations: Tensor) -> Tensor:
-        """The most likely actions."""
-        return self.function(observations)
-
-    def sample(self, observations: Tensor, generator: Any) -> tuple[Tensor, Tensor]:
-        """Is not offered."""
-        raise NotImplementedError
-
-    def evaluate(self, observations: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """Is not offered."""
-        raise NotImplementedError
+    def forward(self, observations: Tensor) -> Tensor:
+        """Give 0 to the action, −∞ to the other."""
+        return torch.nn.functional.one_hot(self.function(observations).long(), 2).log()
 
 
 def warm_up() -> None:
