@@ -222,6 +222,8 @@ LESSONS: tuple[Lesson, ...] = (
         question="Which parts matter?",
         minutes=45,
         prerequisites=("training_loop",),
+        module=True,
+        checks=True,
     ),
     Lesson(
         name="debugging",

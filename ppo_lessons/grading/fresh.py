@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+from ppo_lessons.checks.ablations import drawn_intervals
 from ppo_lessons.checks.debugging import alarm_drawn
 from ppo_lessons.checks.exercises import (
     SEEDED,
@@ -690,6 +691,13 @@ def decays(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     inputs["decays"] = each(inputs["decays"], lambda x: hand.once(x, lambda: draw(x)))
 
 
+def elsewhere_on_the_scale(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Intervals stretched and moved together: who lies above whom stays, and which ends touch."""
+    scale, shift = hand.random.choice([0.5, 1.0, 2.0, 4.0]), hand.dyadic(-20, 20)
+    for name in ("lows", "highs"):
+        inputs[name] = each(inputs[name], lambda x: scale * x + shift)
+
+
 def beside_seeds(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     """A run and healthy ones in another unit, and in another order of seeds: the same alarm."""
     scale, shift = hand.random.choice([0.5, 1.0, 2.0, 4.0]), hand.dyadic(-3, 3)
@@ -750,6 +758,12 @@ def episodes_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
 def terminations_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     """Which copies terminated."""
     inputs["terminated"] = each(inputs["terminated"], lambda _: hand.random.random() < 0.4)
+
+
+def intervals_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Intervals of as many settings, some above, some below, most of them open."""
+    pairs = drawn_intervals(hand.random.randrange(2**32), len(inputs["lows"]))
+    inputs["lows"], inputs["highs"] = map(list, zip(*pairs, strict=True))
 
 
 def alarms_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
@@ -863,6 +877,11 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "gpu_run.combine_moments": (rank_moments,),
     "gpu_run.averaged_gradient": (rank_gradients,),
     "gpu_run.mended_scan": (real("td_errors"), decays),
+    "ablations.interquartile_mean": (real("scores"),),
+    "ablations.redrawn_interval": (real("scores"),),
+    "ablations.probability_of_improvement": (real("first", "second"),),
+    "ablations.verdicts": (elsewhere_on_the_scale,),
+    "ablations.mended_difference": (real("first", "second"),),
     "debugging.first_alarm": (beside_seeds,),
     "debugging.update_agreement": (log_prob_pairs, real("advantages")),
     "debugging.mended_iteration": (
@@ -890,6 +909,7 @@ DRAWN_ANEW: Mapping[str, Rule] = {
     "rollout.episode_returns": episodes_drawn,
     "gpu_run.autoreset": terminations_drawn,
     "continuous.scaled_rewards": some_ends_drawn,
+    "ablations.verdicts": intervals_drawn,
     "debugging.first_alarm": alarms_drawn,
     "debugging.update_agreement": some_rows_drawn,
     "debugging.mended_iteration": step_ends_drawn,
