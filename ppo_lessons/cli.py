@@ -6,6 +6,7 @@ html                           write the widgets as pages that need no kernel an
 grade                          hand out, grade and report assignments; preview one's own notebook
 bench                          measure speed and memory beside other implementations
 audit                          say which mistake gives the numbers of a PPO
+diagnose                       say what looks wrong in the metrics of a run
 lab, test, reset, ...          the same as `./course <verb>`, in the Python that is active
 """
 
@@ -32,6 +33,7 @@ USAGE = f"""usage: {PROGRAM} <verb> [options]
   grade     preview, hand out, grade assignments     {PROGRAM} grade --help
   bench     speed and memory beside other PPOs       {PROGRAM} bench --quick
   audit     find the mistake in tensors of any PPO   {PROGRAM} audit FILE.npz
+  diagnose  what looks wrong in a run's metrics      {PROGRAM} diagnose runs/RUN
   {", ".join(COURSE_VERBS)}
             the same as ./course <verb>, in this Python
 """
@@ -63,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "grade": grade_command,
         "bench": bench_command,
         "audit": audit_command,
+        "diagnose": diagnose_command,
     }
     if verb not in commands:
         known = [*commands, *COURSE_VERBS]
@@ -178,6 +181,20 @@ def audit_command(rest: Sequence[str]) -> int:
         0 if nothing is wrong, 1 if something is.
     """
     from ppo_lessons.audit.cli import main as report
+
+    return report(rest, PROGRAM)
+
+
+def diagnose_command(rest: Sequence[str]) -> int:
+    """Say what looks wrong in the metrics of a run, by which number, and where to read on.
+
+    Args:
+        rest: the command line behind `diagnose`.
+
+    Returns:
+        0 if nothing looks wrong, 1 if something does.
+    """
+    from ppo_lessons.diagnose.cli import main as report
 
     return report(rest, PROGRAM)
 

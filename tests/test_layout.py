@@ -26,12 +26,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("types", "shapes", "activations", "mdp"),
     ("envs", "networks"),
     *(layer for name in LESSON_MODULES for layer in ((name,), AFTER.get(name, ())) if layer),
-    ("figures", "checks", "audit"),
+    ("figures", "checks", "audit", "diagnose"),
     ("widgets", "grading", "bench"),
     ("cli",),
 )
 # What the course's mechanism offers, only these may use: a lesson's maths knows of no notebook.
-USERS_OF_SUPPORT = {*SUPPORT, "checks", "audit", "widgets", "grading", "cli"}
+USERS_OF_SUPPORT = {*SUPPORT, "checks", "audit", "diagnose", "widgets", "grading", "cli"}
 # library -> who may import it
 HOMES = {
     "matplotlib": {"figures"},

@@ -13,7 +13,7 @@ from ppo_lessons.training_loop import PRESETS, Parts, PPOConfig
 Stage = Literal["collect", "score", "squeeze"]
 
 # The settings in which the bugs are shown: CartPole as one tensor program, and an entropy bonus.
-ZOO_CONFIG: PPOConfig = replace(PRESETS["batched"].config, entropy_coef=0.01)
+ZOO_CONFIG: PPOConfig = replace(PRESETS["batched"].config, entropy_coef=0.05)
 
 
 class Trace(NamedTuple):
