@@ -37,6 +37,9 @@ from ppo_lessons.rlhf.memory import (
     cache_bytes,
     model_memory,
     num_weights,
+    saved_bytes,
+    tensor_bytes,
+    transformer_of,
 )
 from ppo_lessons.rlhf.models import (
     AnsweringPolicy,
@@ -115,12 +118,15 @@ __all__ = [
     "pack",
     "rater_utility",
     "regularized_return",
+    "saved_bytes",
     "score",
     "start",
+    "tensor_bytes",
     "tilted_log_probs",
     "token_gae",
     "token_rewards",
     "train_reward_model",
     "train_tokens",
+    "transformer_of",
     "unpack",
 ]

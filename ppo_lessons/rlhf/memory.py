@@ -5,9 +5,14 @@ a model that is asked   weights
 while answers are drawn keys and values of every layer and token
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
 
 from ppo_lessons.shapes import check_positive
+from ppo_lessons.tokens.model import ModelConfig
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,13 +82,31 @@ class Transformer:
         return self.key_heads * self.head_size
 
 
-TOY = Transformer(
-    layers=2, width=64, heads=4, key_heads=4, mlp_width=256, vocabulary=15, positions=0,
-    gated=False, biases="all", norm_vectors=2,
-)  # fmt: skip
-"""Roughly the lesson's own model; `measured_transformer` reads the real one."""
+def transformer_of(config: ModelConfig) -> Transformer:
+    """Describe the lesson's own model.
+
+    Args:
+        config: its sizes.
+
+    Returns:
+        The same in the words of this ledger.
+    """
+    return Transformer(
+        layers=config.num_layers,
+        width=config.width,
+        heads=config.num_heads,
+        key_heads=config.num_heads,
+        mlp_width=4 * config.width,
+        vocabulary=config.vocabulary_size,
+        positions=config.context_length,
+        gated=False,
+        biases="all",
+        norm_vectors=2,
+    )
+
 
 TRANSFORMERS: dict[str, Transformer] = {
+    "toy": transformer_of(ModelConfig()),
     "0.5 B": Transformer(
         layers=24, width=896, heads=14, key_heads=2, mlp_width=4864, vocabulary=151_936,
         biases="qkv", tied=True,
@@ -95,7 +118,7 @@ TRANSFORMERS: dict[str, Transformer] = {
         layers=80, width=8192, heads=64, key_heads=8, mlp_width=28_672, vocabulary=128_256
     ),
 }  # fmt: skip
-"""Public shapes of three sizes: those of Qwen2.5-0.5B, Llama 3 8B and Llama 3 70B."""
+"""The lesson's own, and three public shapes: Qwen2.5-0.5B, Llama 3 8B, Llama 3 70B."""
 
 
 def num_weights(shape: Transformer, *, scalar_head: bool = False) -> int:
@@ -301,6 +324,37 @@ def activation_bytes(
     return shape.layers * one_layer
 
 
-def with_positions(shape: Transformer, positions: int) -> Transformer:
-    """Give the same shape with so many learned position vectors."""
-    return replace(shape, positions=positions)
+def tensor_bytes(tensors: Iterable[Tensor | None]) -> int:
+    """Add up the bytes of tensors that exist: what a ledger is held against.
+
+    Args:
+        tensors: any; None counts nothing.
+
+    Returns:
+        Bytes.
+    """
+    return sum(tensor.nbytes for tensor in tensors if tensor is not None)
+
+
+def saved_bytes(forward: Callable[[], Tensor]) -> int:
+    """Measure what autograd keeps of a forward pass for its backward pass, weights left out.
+
+    Args:
+        forward: runs the pass; its result is not used.
+
+    Returns:
+        Bytes of the storages that are kept, each counted once.
+    """
+    kept: dict[int, int] = {}
+    tensors: list[Tensor] = []  # held, so that no address is used twice
+
+    def keep(tensor: Tensor) -> Tensor:
+        if not isinstance(tensor, nn.Parameter) and not isinstance(tensor._base, nn.Parameter):
+            storage = tensor.untyped_storage()
+            kept[storage.data_ptr()] = storage.nbytes()
+            tensors.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        forward()
+    return sum(kept.values())

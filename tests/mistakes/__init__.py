@@ -32,6 +32,8 @@ LESSONS = (
     "continuous",
     "gpu_run",
     "ablations_statistics",
+    "evidence",
+    "rlhf",
 )
 
 Function = Callable[..., Any]
