@@ -20,8 +20,9 @@ SECRET = b"thirty-two bytes that nobody has"
 LESSONS = (
     *("01_reinforce", "02_importance", "03_trust_region", "04_clip", "05_critic", "06_gae"),
     *("07_rollout", "08_training_loop", "09_continuous", "10_gpu_run"),
+    "11_ablations",
 )
-WITH_GRADIENTS = [stem for stem in LESSONS if stem[:2] not in ("01", "06", "07", "10")]
+WITH_GRADIENTS = [stem for stem in LESSONS if stem[:2] not in ("01", "06", "07", "10", "11")]
 STUDENTS = [f"s{number:02d}" for number in range(12)]
 
 
@@ -224,6 +225,20 @@ def run_by_numbers(**given):
     ]
 
 
+def study_by_numbers(*, first, second, chance, comparisons, seeds, width, more):
+    kept = sorted(first)
+    for _ in range(len(first) // 4):
+        kept = kept[1:-1]
+    pairs = [(x > y) + (x == y) / 2 for x in first for y in second]
+    none = 1.0
+    for _ in range(comparisons):
+        none *= 1 - chance
+    return [
+        *(sum(kept) / len(kept), sum(second) / len(second), sum(pairs) / len(pairs)),
+        *(1 - none, width / math.sqrt(more / seeds)),
+    ]
+
+
 BY_HAND: Mapping[str, Callable[..., list[float]]] = {
     "01_reinforce": two_rooms_alike,
     "02_importance": three_arms,
@@ -235,6 +250,7 @@ BY_HAND: Mapping[str, Callable[..., list[float]]] = {
     "08_training_loop": own_run,
     "09_continuous": two_dimensions,
     "10_gpu_run": run_by_numbers,
+    "11_ablations": study_by_numbers,
 }
 
 
@@ -352,6 +368,15 @@ def three_limits(flops, moved, launches, *, speed, width, launch):
     ]
 
 
+def groups_rule(scores, *, lowest, highest, floor, price):
+    runs = sorted(max(run, floor) for run in scores.tolist())
+    for _ in range(int(lowest)):
+        runs.remove(min(runs))
+    for _ in range(int(highest)):
+        runs.remove(max(runs))
+    return sum(runs) / len(runs) - price * (max(runs) - min(runs))
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "01_reinforce": felt_sums,
     "02_importance": softened,
@@ -363,6 +388,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "08_training_loop": fading,
     "09_continuous": two_widths,
     "10_gpu_run": three_limits,
+    "11_ablations": groups_rule,
 }
 
 
@@ -481,6 +507,7 @@ def test_numbers_far_outside_the_tolerance_are_not(stem):
         ("04_clip", {"epsilon": 0.9}),
         ("09_continuous", {"limit": 9.0}),
         ("10_gpu_run", {"counts": [1, 1]}),
+        ("11_ablations", {"comparisons": 1}),
     ],
 )
 def test_a_usual_slip_changes_the_text(stem, change):

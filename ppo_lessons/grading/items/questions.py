@@ -161,6 +161,12 @@ def pieces_of_work(random: Random, stage: str) -> dict[str, list[float]]:
     return found
 
 
+def some_runs(random: Random, stage: str) -> dict[str, list[float]]:
+    """Draw the scores of six runs or more, low ones and high ones."""
+    count = {SMALL: 6, MANY: random.randint(12, 20)}.get(stage, random.randint(6, 9))
+    return {"scores": row(random, count, lambda: random.uniform(-2.0, 9.0))}
+
+
 def without_values(random: Random, stage: str) -> dict[str, Any]:
     """Draw a rollout of which only what was reached is valued."""
     rollout = cut_rollout(random, stage)
@@ -339,6 +345,15 @@ OWN: tuple[FunctionExercise | NumbersExercise, ...] = (
         "the steps of the optimiser",
         "the mean of both ranks",
         "the standard deviation of both ranks",
+    ),
+    function("ablations", some_runs, FLAT, gives="scalar"),
+    numbers(
+        "ablations",
+        "the interquartile mean of the first",
+        "the mean of the second",
+        "the probability of improvement",
+        "the chance that at least one is called apart",
+        "the width with more seeds",
     ),
 )
 
