@@ -3,11 +3,15 @@
 A silent bug raises no error. It shows in a number of the run, or on a probe whose answer is known
 before training, or in the tensors of one rollout (`ppo_lessons.audit`), or nowhere but in a test.
 
-Read in this order: zoo (the wrong functions), bugs (what is known of each), probing (which probe
-fails for which bug).
+Read in this order: zoo (the wrong functions), bugs (what is known of each), instruments (two
+numbers that a right loop cannot leave), probing (which probe fails for which bug).
 """
 
 from ppo_lessons.debugging.bugs import BUGS, ZOO_CONFIG, Bug, Trace
+from ppo_lessons.debugging.instruments import (
+    lowest_entropy_of_two_softmaxes,
+    mean_ratio_surprise,
+)
 from ppo_lessons.debugging.probing import (
     PROBE_CONFIG,
     QUESTIONS,
@@ -26,6 +30,8 @@ __all__ = [
     "EndlessProbe",
     "Question",
     "Trace",
+    "lowest_entropy_of_two_softmaxes",
+    "mean_ratio_surprise",
     "passes",
     "probe_table",
 ]

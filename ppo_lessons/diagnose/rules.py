@@ -9,9 +9,12 @@ others.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import e, exp, isfinite, log, sqrt
+from math import exp, isfinite, log, sqrt
 from statistics import fmean, median
 
+import torch
+
+from ppo_lessons.debugging import lowest_entropy_of_two_softmaxes, mean_ratio_surprise
 from ppo_lessons.diagnose.intake import Number, Run
 from ppo_lessons.diagnose.report import Finding
 
@@ -209,10 +212,8 @@ def steps_too_long(run: Numbers) -> Finding | None:
 def mean_ratio(run: Numbers) -> Finding | None:
     """The mean ratio is not 1, or is far noisier than so many samples allow.
 
-    kl_k3 − kl_k1 is the mean ratio less 1. Under the policy that drew the actions that is 0 on
-    average, and one ratio spreads by about √(2·KL). So z, the mean in units of √(2·KL / B), has a
-    size of about 1 on a right loop, whatever the task. Seen: 0.7 to 1.3; √M where one of M
-    minibatches is dealt M times.
+    The mean ratio less 1 is kl_k3 − kl_k1, and `mean_ratio_surprise` says how large it may be. Seen
+    on right loops: 0.7 to 1.3.
     """
     steps = run.all_of("env_steps")
     exact = bool(run.column("max_ratio_deviation"))  # ours: means over all rows of an epoch
@@ -221,7 +222,8 @@ def mean_ratio(run: Numbers) -> Finding | None:
         return None
     apart = median(abs(k3 - k1) for k1, k3 in rows)
     batch_size = (steps[-1] - steps[0]) / (len(steps) - 1)
-    z = sqrt(fmean((k3 - k1) ** 2 / (2 * k3 / batch_size) for k1, k3 in rows))
+    k1, k3 = torch.tensor(rows, dtype=torch.float64).unbind(dim=1)
+    z = mean_ratio_surprise(k1, k3, batch_size=batch_size).item()
     if apart > 0.02 and (not exact or z > 6):
         return Finding(
             "observations_late",
@@ -404,15 +406,11 @@ def runs_into_the_limit(run: Numbers) -> bool:
 
 
 def softmax_twice(run: Numbers) -> Finding | None:
-    """The entropy lies on the floor that a softmax of probabilities has.
-
-    The likeliest action has probability e / (e + A − 1) at most.
-    """
+    """The entropy lies on the floor that a softmax of probabilities has."""
     actions = run.num_actions
     if actions is None:
         return None
-    top, rest = e / (e + actions - 1), 1 / (e + actions - 1)
-    floor = -top * log(top) - (actions - 1) * rest * log(rest)
+    floor = lowest_entropy_of_two_softmaxes(actions)
     entropy, late = run.all_of("entropy"), run.share("entropy", 0.5, 1.0)
     height = log(actions) - floor
     lies = floor <= min(entropy) and median(late) < floor + 0.3 * height
