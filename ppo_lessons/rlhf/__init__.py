@@ -7,25 +7,15 @@
 
 The clip is local: it limits one iteration. The price β is global: it limits the whole way.
 
-The modules in the order in which they are best read: rewards, advantages, controller, models, loop,
-reward_model, optimum, memory.
+The modules in the order in which they are best read: rewards, advantages, controller, config,
+models, stages, evaluate, loop, reward_model, optimum, memory.
 """
 
 from ppo_lessons.rlhf.advantages import critic_advantages, token_gae
+from ppo_lessons.rlhf.config import RLHFConfig
 from ppo_lessons.rlhf.controller import adaptive_beta, keep_beta
-from ppo_lessons.rlhf.loop import (
-    Answers,
-    RLHFConfig,
-    Scored,
-    Slots,
-    TokenState,
-    collect,
-    evaluate_answers,
-    iterate,
-    score,
-    start,
-    train_tokens,
-)
+from ppo_lessons.rlhf.evaluate import evaluate_answers
+from ppo_lessons.rlhf.loop import Slots, TokenState, iterate, start, train_tokens
 from ppo_lessons.rlhf.memory import (
     FULL,
     MIXED,
@@ -74,6 +64,7 @@ from ppo_lessons.rlhf.rewards import (
     last_tokens,
     token_rewards,
 )
+from ppo_lessons.rlhf.stages import Answers, Scored, collect, score
 
 __all__ = [
     "FULL",

@@ -1,5 +1,6 @@
 """The policy and the critic of a language model, as the update of lesson 08 wants to see them."""
 
+import inspect
 from typing import Any, Protocol, runtime_checkable
 
 import torch
@@ -170,3 +171,62 @@ class TokenNetworks(nn.Module):
     def __init__(self, policy: nn.Module, critic: nn.Module):
         super().__init__()
         self.policy, self.critic = policy, critic
+
+
+def as_policy(model: Any, name: str, *, temperature: float) -> Any:
+    """Take a policy as it is, and put a language model into a `TokenPolicy`.
+
+    Raises:
+        TypeError: if it is neither.
+        ValueError: if its temperature is not the one of the config.
+    """
+    if isinstance(model, AnsweringPolicy):
+        if getattr(model, "temperature", temperature) != temperature:
+            raise ValueError(
+                f"{name} has temperature {getattr(model, 'temperature', None)}; expected "
+                f"the config's {temperature}. Draw and rate at one temperature."
+            )
+        return model
+    if isinstance(model, LanguageModel):
+        return TokenPolicy(model, temperature=temperature)
+    raise TypeError(
+        f"{name} is a {type(model).__name__}; expected a LanguageModel, or an object with respond "
+        "and evaluate. Give cached_reference(), or a copy of it."
+    )
+
+
+def as_values(critic: nn.Module | None, *, max_new_tokens: int) -> nn.Module:
+    """Give a critic as the update wants it: packed observations to V before each token."""
+    if critic is None:
+        return NoCritic(max_new_tokens=max_new_tokens)
+    if takes_tokens(critic):
+        return TokenValues(critic, max_new_tokens=max_new_tokens)
+    return critic
+
+
+def takes_tokens(critic: nn.Module) -> bool:
+    """Say whether a critic wants tokens and mask, two arguments, instead of packed observations."""
+    wanted = [
+        p
+        for p in inspect.signature(critic.forward).parameters.values()
+        if p.default is p.empty and p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    return len(wanted) >= 2
+
+
+def check_apart(**models: Any) -> None:
+    """Require that two models share no weight.
+
+    Raises:
+        ValueError: if they do.
+    """
+    (first, one), (second, other) = models.items()
+    shared = {id(p) for p in one.parameters()} & {
+        id(p) for p in getattr(other, "parameters", list)()
+    }
+    if shared:
+        raise ValueError(
+            f"{first} and {second} share {len(shared)} weight tensors; expected two models of "
+            f"their own, since only one of them may move. Give {first} a copy: "
+            "copy.deepcopy(model)."
+        )
