@@ -242,6 +242,7 @@ LESSONS: tuple[Lesson, ...] = (
         minutes=30,
         prerequisites=("clip", "gae"),
         module=True,
+        widgets=("token_strip",),
     ),
     Lesson(
         name="rlhf",
@@ -271,6 +272,7 @@ LESSONS: tuple[Lesson, ...] = (
         question="May it ship?",
         minutes=45,
         prerequisites=("rlhf", "variants"),
+        module=True,
     ),
 )
 
