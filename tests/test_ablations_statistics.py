@@ -16,6 +16,7 @@ bootstrap_difference = under_test(statistics.bootstrap_difference)
 probability_of_improvement = under_test(statistics.probability_of_improvement)
 performance_profile = under_test(statistics.performance_profile)
 apart = under_test(statistics.apart)
+judge_settings = under_test(statistics.judge_settings)
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "statistics.json").read_text("utf-8"))
 EXACT = {"rel": 0.0, "abs": 1e-12}  # float64
@@ -192,6 +193,15 @@ def test_a_middle_outside_is_not_apart(apart):
     assert apart((3, 9), (1, 5)) == "inconclusive"
 
 
+def test_each_setting_is_judged_against_the_base(judge_settings):
+    scores = {"low": f64(1, 2, 2, 3), "base": f64(8, 9, 9, 10), "near": f64(9, 9, 8, 11)}
+    low, base, near = judge_settings(scores, base="base", **usual(confidence=0.95, resamples=500))
+    assert [row.verdict for row in (low, base, near)] == ["below", "base", "inconclusive"]
+    assert [row.name for row in (low, base, near)] == list(scores)
+    assert (low.middle, base.middle, near.middle) == (2, 9, 9)
+    assert 1 <= low.interval.low <= 2 <= low.interval.high <= 3
+
+
 # --- against rliable ---------------------------------------------------------------------------
 
 
@@ -245,6 +255,10 @@ def test_scipy_gives_the_same_numbers():
         (lambda: statistics.performance_profile(torch.ones(1, 2, 3), f64(1)), r"\[tasks, seeds\]"),
         (lambda: statistics.probability_of_improvement(torch.ones(2, 3), f64(1)), "same tasks"),
         (lambda: statistics.apart((2, 1), (0, 1)), "lower end first"),
+        (
+            lambda: statistics.judge_settings({"a": f64(1)}, base="b", **usual()),
+            "no setting 'b'; expected one of a",
+        ),
         (
             lambda: statistics.stratified_bootstrap(f64(1), mean, **usual(resamples=0)),
             "2000 is usual",

@@ -6,7 +6,7 @@ One run is one draw. Two settings are compared by what their runs would be if al
 again, and a comparison may end with "inconclusive".
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import torch
@@ -217,6 +217,75 @@ def apart(first: Interval, second: Interval) -> Verdict:
     if first[1] < second[0]:
         return "below"
     return "inconclusive"
+
+
+class Judged(NamedTuple):
+    """A row of a study's table.
+
+    Attributes:
+        name: of the setting.
+        scores: of its runs.
+        middle: their interquartile mean (unit of the scores).
+        interval: where that lies, as far as the runs can tell.
+        verdict: "base", or where the interval lies against the base's.
+    """
+
+    name: str
+    scores: Tensor
+    middle: float
+    interval: Interval
+    verdict: str
+
+
+def judge_settings(
+    scores: Mapping[str, Float[Tensor, " seeds"]],
+    *,
+    base: str,
+    resamples: int,
+    confidence: float,
+    generator: Generator,
+) -> list[Judged]:
+    """Give each setting of a table its interval, and its verdict against the base.
+
+    Args:
+        scores: of the runs of each setting, by its name.
+        base: name of the setting that the others are compared with.
+        resamples: how often all runs are drawn again.
+        confidence: of each interval, in (0, 1).
+        generator: where the randomness comes from.
+
+    Returns:
+        A row for each setting, in the same order.
+
+    Raises:
+        TypeError: if the scores are no floating-point tensors.
+        ValueError: if there is no such base, a setting has no run, a score is not finite, or a
+            number is out of range.
+    """
+    if base not in scores:
+        raise ValueError(
+            f"there is no setting {base!r}; expected one of {', '.join(scores)}. Choose one."
+        )
+    intervals = {
+        name: stratified_bootstrap(
+            runs,
+            interquartile_mean,
+            resamples=resamples,
+            confidence=confidence,
+            generator=generator,
+        )
+        for name, runs in scores.items()
+    }
+    return [
+        Judged(
+            name,
+            runs,
+            interquartile_mean(runs).item(),
+            intervals[name],
+            "base" if name == base else apart(intervals[name], intervals[base]),
+        )
+        for name, runs in scores.items()
+    ]
 
 
 def _by_task(scores: Scores) -> list[Tensor]:

@@ -349,3 +349,31 @@ def middle_outside_is_enough(first, second):
 def never_below(first, second):
     """A setting that is surely worse is called inconclusive."""
     return "above" if first[0] > second[1] else "inconclusive"
+
+
+# --- a table ---------------------------------------------------------------------------------
+
+
+@breaks("judge_settings")
+def first_row_is_the_base(scores, *, base, resamples, confidence, generator):
+    """Every setting is compared with the first row, whichever the base is."""
+    rows = statistics.judge_settings(
+        scores, base=base, resamples=resamples, confidence=confidence, generator=generator
+    )
+    against = rows[0].interval
+    return [
+        row._replace(
+            verdict="base" if row.name == base else statistics.apart(row.interval, against)
+        )
+        for row in rows
+    ]
+
+
+@breaks("judge_settings")
+def base_against_setting(scores, *, base, resamples, confidence, generator):
+    """The verdict is that of the base against the setting."""
+    rows = statistics.judge_settings(
+        scores, base=base, resamples=resamples, confidence=confidence, generator=generator
+    )
+    turned = {"above": "below", "below": "above"}
+    return [row._replace(verdict=turned.get(row.verdict, row.verdict)) for row in rows]
