@@ -20,6 +20,7 @@ HOME = {
     "ReturnHorizon": "return_horizon",
     "RunScrubber": "run_scrubber",
     "ThroughputLedger": "throughput_ledger",
+    "TokenStrip": "token_strip",
     "TrustRegion": "trust_region_map",
     "ValueFit": "value_fit",
 }
