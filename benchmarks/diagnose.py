@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from benchmarks.record import RESULTS, write_result
@@ -85,7 +86,9 @@ def main() -> None:
     """Run what is not there, and count."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--seconds", type=float, default=float("inf"))
-    until = time.monotonic() + parser.parse_args().seconds
+    parser.add_argument("--rows", type=Path, help="folder that keeps the metrics of each run")
+    options = parser.parse_args()
+    until = time.monotonic() + options.seconds
     path = RESULTS / "diagnose.json"
     found: dict[str, dict[str, Any]] = {}
     if path.is_file():
@@ -103,6 +106,9 @@ def main() -> None:
             "last_return": history["episode_return"][-1],
         }
         print(key, found[key], flush=True)
+        if options.rows:
+            path_of_rows = options.rows / f"{key.replace('/', '-')}.json"
+            path_of_rows.write_text(json.dumps(history.rows), encoding="utf-8")
     content = {"summary": summary(found), "runs": found}
     write_result("diagnose", "python -m benchmarks.diagnose", content)
     print(json.dumps(content["summary"], indent=2))

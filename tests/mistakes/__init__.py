@@ -31,6 +31,7 @@ LESSONS = (
     "gae",
     "continuous",
     "gpu_run",
+    "debugging",
     "ablations_statistics",
     "evidence",
     "rlhf",
