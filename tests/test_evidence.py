@@ -11,6 +11,7 @@ from mistakes import under_test
 
 from ppo_lessons import evidence
 from ppo_lessons.evidence import (
+    STAGES,
     Answered,
     Count,
     Evaluation,
@@ -21,11 +22,17 @@ from ppo_lessons.evidence import (
     calibrate,
     distinct_share,
     draw_count,
+    from_trl,
+    from_verl,
     judge_labels,
     release_report,
     replay,
+    stage_of,
+    to_trl,
+    to_verl,
     vocabulary_sha256,
 )
+from ppo_lessons.rlhf import RLHFConfig
 
 wilson = under_test(evidence.wilson)
 mcnemar = under_test(evidence.mcnemar)
@@ -514,3 +521,77 @@ def test_a_report_can_be_kept_and_read():
     assert page.startswith("# Release report: ship\n")
     for words in ("| tokenizer_sha256 |", "McNemar's p", "| first half | 100 |", "pass@4"):
         assert words in page
+
+
+# --- the real thing -------------------------------------------------------------------------------
+
+CONFIG = RLHFConfig(
+    num_prompts=96, group_size=4, num_iterations=33, max_new_tokens=9, temperature=0.7, beta=0.05,
+    gamma=0.99, gae_lambda=0.9, num_epochs=3, num_minibatches=4, learning_rate=1e-4,
+    critic_learning_rate=3e-4, clip_epsilon=0.1, entropy_coef=0.01, max_grad_norm=0.7,
+)  # fmt: skip
+
+
+def test_a_run_in_verls_words_and_back_is_the_same_run():
+    there = to_verl(CONFIG)
+    back, left = from_verl(there.settings)
+    assert back == CONFIG
+    assert left == (
+        "actor_rollout_ref.actor.loss_agg_mode", "actor_rollout_ref.actor.use_kl_loss",
+        "algorithm.adv_estimator", "algorithm.kl_penalty", "algorithm.use_kl_in_reward",
+    )  # fmt: skip
+
+
+def test_verl_counts_minibatches_in_prompts():
+    assert to_verl(CONFIG).settings["actor_rollout_ref.actor.ppo_mini_batch_size"] == 96 / 4
+    with pytest.raises(ValueError, match="96 prompts make no 5 equal minibatches"):
+        to_verl(replace(CONFIG, num_minibatches=5))
+
+
+def test_without_its_switch_verls_price_of_kl_is_nothing():
+    back, _ = from_verl({"algorithm.kl_ctrl.kl_coef": 0.3})
+    assert back.beta == 0
+    back, _ = from_verl({"algorithm.kl_ctrl.kl_coef": 0.3, "algorithm.use_kl_in_reward": True})
+    assert back.beta == 0.3
+
+
+def test_a_run_in_trls_words_and_back_keeps_what_trl_has_a_word_for():
+    there = to_trl(CONFIG)
+    back, _ = from_trl(there.settings)
+    ordinary = RLHFConfig()
+    kept = replace(
+        CONFIG,
+        group_size=ordinary.group_size,
+        critic_learning_rate=ordinary.critic_learning_rate,
+        entropy_coef=ordinary.entropy_coef,
+    )
+    assert back == kept
+    for words in ("group_size = 4", "critic_learning_rate = 0.0003", "entropy_coef = 0.01"):
+        assert any(sentence.startswith(words) for sentence in there.lost)
+
+
+def test_what_every_run_of_a_library_does_is_said():
+    assert any("dual clip" in sentence for sentence in to_verl(RLHFConfig()).lost)
+    assert any("one place after" in sentence for sentence in to_trl(RLHFConfig()).lost)
+
+
+def test_settings_of_a_library_that_disagree_are_refused():
+    edges = {
+        "actor_rollout_ref.actor.clip_ratio_low": 0.2,
+        "actor_rollout_ref.actor.clip_ratio_high": 0.28,
+    }
+    with pytest.raises(ValueError, match="asymmetric_surrogate"):
+        from_verl(edges)
+    with pytest.raises(ValueError, match="'grpo'; expected 'gae'"):
+        from_verl({"algorithm.adv_estimator": "grpo"})
+
+
+def test_each_step_of_fit_has_its_stage_and_the_stages_come_in_order():
+    order = ["collect", "score", "squeeze", "renew"]
+    for library, steps in STAGES.items():
+        found = [stage_of(name, library) for name in steps]
+        assert found == sorted(found, key=order.index)
+        assert set(found) == set(order)
+    assert stage_of("adv", "verl") == "score"
+    with pytest.raises(ValueError, match="did you mean 'update_actor'"):
+        stage_of("update_actr", "verl")

@@ -35,8 +35,18 @@ from ppo_lessons.evidence.report import (
     release_report,
     vocabulary_sha256,
 )
+from ppo_lessons.evidence.translate import (
+    STAGES,
+    Translation,
+    from_trl,
+    from_verl,
+    stage_of,
+    to_trl,
+    to_verl,
+)
 
 __all__ = [
+    "STAGES",
     "Answered",
     "Calibration",
     "Comparison",
@@ -49,6 +59,7 @@ __all__ = [
     "RecordedRun",
     "Report",
     "Slice",
+    "Translation",
     "Versions",
     "calibrate",
     "compare_on_same_prompts",
@@ -56,12 +67,17 @@ __all__ = [
     "distinct_share",
     "draw_count",
     "estimate_success",
+    "from_trl",
+    "from_verl",
     "judge_labels",
     "mcnemar",
     "mean_pass_at_k",
     "pass_at_k",
     "release_report",
     "replay",
+    "stage_of",
+    "to_trl",
+    "to_verl",
     "vocabulary_sha256",
     "wilson",
 ]

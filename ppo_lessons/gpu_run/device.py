@@ -30,8 +30,8 @@ from ppo_lessons.training_loop.train import (
 from ppo_lessons.types import Carry, History
 
 # For each name in `ppo_lessons.envs.TASKS`, where to begin on a device. Tried on a CPU: CartPole's
-# reached 500 (100 greedy episodes) within 1.6 M steps on 4 of 4 seeds, Acrobot's -80 within 1.9 M on
-# the one that was run. The others are not tuned.
+# reached 500 (100 greedy episodes) within 1.6 M steps on 4 of 4 seeds, Acrobot's -80 within 1.9 M
+# on the one that was run. The others are not tuned.
 DEFAULTS: dict[str, PPOConfig] = {
     "CartPole": PPOConfig(
         env="CartPole", total_steps=15_000_000, num_envs=4096, num_steps=16, num_epochs=4,
