@@ -109,9 +109,9 @@ def main() -> None:
         if options.rows:
             path_of_rows = options.rows / f"{key.replace('/', '-')}.json"
             path_of_rows.write_text(json.dumps(history.rows), encoding="utf-8")
-    content = {"summary": summary(found), "runs": found}
-    write_result("diagnose", "python -m benchmarks.diagnose", content)
-    print(json.dumps(content["summary"], indent=2))
+        content = {"summary": summary(found), "runs": found}
+        write_result("diagnose", "python -m benchmarks.diagnose", content)
+    print(json.dumps(summary(found), indent=2))
 
 
 if __name__ == "__main__":
