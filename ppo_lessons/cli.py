@@ -7,6 +7,7 @@ grade                          hand out, grade and report assignments; preview o
 bench                          measure speed and memory beside other implementations
 audit                          say which mistake gives the numbers of a PPO
 diagnose                       say what looks wrong in the metrics of a run
+study                          run many learners at once, and compare settings
 lab, test, reset, ...          the same as `./course <verb>`, in the Python that is active
 """
 
@@ -34,6 +35,7 @@ USAGE = f"""usage: {PROGRAM} <verb> [options]
   bench     speed and memory beside other PPOs       {PROGRAM} bench --quick
   audit     find the mistake in tensors of any PPO   {PROGRAM} audit FILE.npz
   diagnose  what looks wrong in a run's metrics      {PROGRAM} diagnose runs/RUN
+  study     compare settings over many seeds         {PROGRAM} study run parts
   {", ".join(COURSE_VERBS)}
             the same as ./course <verb>, in this Python
 """
@@ -66,6 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "bench": bench_command,
         "audit": audit_command,
         "diagnose": diagnose_command,
+        "study": study_command,
     }
     if verb not in commands:
         known = [*commands, *COURSE_VERBS]
@@ -197,6 +200,20 @@ def diagnose_command(rest: Sequence[str]) -> int:
     from ppo_lessons.diagnose.cli import main as report
 
     return report(rest, PROGRAM)
+
+
+def study_command(rest: Sequence[str]) -> int:
+    """Run, merge or show studies over many seeds.
+
+    Args:
+        rest: the command line behind `study`.
+
+    Returns:
+        The exit status.
+    """
+    from ppo_lessons.ablations.command import main as study
+
+    return study(rest, PROGRAM)
 
 
 def train_command(rest: Sequence[str]) -> int:

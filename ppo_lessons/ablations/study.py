@@ -37,7 +37,7 @@ class Setting:
 
     name: str
     config: PPOConfig
-    parts: Parts = Parts()
+    parts: Parts = Parts()  # noqa: RUF009  (frozen, so one instance may serve all)
 
     def __post_init__(self) -> None:
         """Check the types.
@@ -180,7 +180,8 @@ def check_seeds(seeds: Sequence[int]) -> None:
     for seed in seeds:
         if not isinstance(seed, int) or isinstance(seed, bool):
             raise TypeError(
-                f"seeds holds {seed!r}, a {type(seed).__name__}; expected int. Give seeds=range(16)."
+                f"seeds holds {seed!r}, a {type(seed).__name__}; expected int. Give "
+                "seeds=range(16)."
             )
         if not 0 <= seed <= LARGEST_SEED:
             raise ValueError(
@@ -283,6 +284,8 @@ class Run:
         returns: mean return of the episodes that ended by each point since the one before; where
             none did, the value before; None before the first (reward).
         metrics: means over all iterations of what `train` measures in the last epoch.
+        broke_at: environment steps after which its numbers were not finite any more; None if they
+            always were. Its score is then the last one it had.
     """
 
     setting: str
@@ -290,6 +293,7 @@ class Run:
     score: float | None
     returns: Sequence[float | None]
     metrics: Mapping[str, float | None] = field(default_factory=dict)
+    broke_at: int | None = None
 
 
 @dataclass(frozen=True)
@@ -343,7 +347,7 @@ class StudyResult:
         Raises:
             ValueError: if there is no such setting.
         """
-        return numbers([run.score for run in self._runs(setting)])
+        return numbers([run.score for run in self.of(setting)])
 
     def curves(self, setting: str) -> tuple[Float64[Tensor, " I"], Float64[Tensor, "seeds I"]]:
         """Give the learning curves of one setting.
@@ -359,7 +363,7 @@ class StudyResult:
             ValueError: if there is no such setting.
         """
         steps = torch.tensor(list(self.env_steps), dtype=torch.float64)
-        return steps, torch.stack([numbers(run.returns) for run in self._runs(setting)])
+        return steps, torch.stack([numbers(run.returns) for run in self.of(setting)])
 
     def metric(self, setting: str, metric: str) -> Float64[Tensor, " seeds"]:
         """Give one metric of each seed, averaged over all iterations.
@@ -371,7 +375,7 @@ class StudyResult:
         Raises:
             ValueError: if there is no such setting or metric.
         """
-        runs = self._runs(setting)
+        runs = self.of(setting)
         known = sorted(runs[0].metrics) if runs else []
         if metric not in known:
             raise ValueError(
@@ -427,7 +431,12 @@ class StudyResult:
         runs = [Run(**run) for run in saved["runs"]]
         return cls(**{**{name: saved[name] for name in names}, "runs": runs})
 
-    def _runs(self, setting: str) -> list[Run]:
+    def of(self, setting: str) -> list[Run]:
+        """Give the runs of one setting, in the order of `seeds`.
+
+        Raises:
+            ValueError: if there is no such setting.
+        """
         by_seed = self._by_seed(setting)
         return [by_seed[seed] for seed in self.seeds]
 

@@ -1,0 +1,3 @@
+"""The studies of the course by name: `ppo-lessons study run parts`."""
+
+STUDIES: dict = {}
