@@ -20,6 +20,7 @@ from ppo_lessons.debugging import (
     ZOO_CONFIG,
     EndlessProbe,
     instruments,
+    metric_table,
     passes,
 )
 from ppo_lessons.envs import TASKS, BatchedEnvs
@@ -339,3 +340,50 @@ def test_the_floor_is_the_entropy_of_the_surest_policy(lowest_entropy_of_two_sof
 def test_one_action_is_refused():
     with pytest.raises(ValueError, match=r"num_actions is 1; expected at least 2"):
         instruments.lowest_entropy_of_two_softmaxes(1)
+
+
+# --- Bug by metric -------------------------------------------------------------------------------
+
+
+def test_a_distance_is_counted_in_widths_of_what_healthy_runs_span():
+    runs = {
+        "one": {"entropy": [0.6] * 8},
+        "two": {"entropy": [0.5] * 8},
+        "inside": {"entropy": [0.55] * 8},
+        "late": {"entropy": [0.55] * 6 + [0.2, 0.2]},
+        "above": {"entropy": [0.65, 0.65] + [0.55] * 6},
+    }
+    table = metric_table(runs, healthy=["one", "two"])
+    assert {name: row["entropy"] for name, row in table.items()} == pytest.approx(
+        {"inside": 0.0, "late": 3.0, "above": 0.5}
+    )
+
+
+def test_a_metric_that_a_quarter_lacks_is_compared_in_the_others():
+    runs = {
+        "one": {"ev_monte_carlo": [0.5, 0.5, 0.5, None]},
+        "two": {"ev_monte_carlo": [0.7, 0.7, 0.7, None]},
+        "low": {"ev_monte_carlo": [0.5, 0.5, 0.1, -9.0]},
+        "empty": {"ev_monte_carlo": [None] * 4},
+    }
+    table = metric_table(runs, healthy=["one", "two"])
+    assert table == {"low": {"ev_monte_carlo": pytest.approx(2.0)}, "empty": {}}
+
+
+def test_one_healthy_run_spans_no_interval():
+    with pytest.raises(ValueError, match=r"healthy is \('one',\) .* expected at least two"):
+        metric_table({"one": {"entropy": [1.0]}}, healthy=["one"])
+
+
+def test_the_metric_that_betrays_a_bug_lies_outside_of_what_healthy_runs_show():
+    runs = recorded("debugging")["runs"]
+    table = metric_table(runs, healthy=[name for name in runs if name.startswith("healthy")])
+    for name, bug in BUGS.items():
+        # these two show in two metrics together, of which each may look usual
+        if bug.betrayed_by.metric and name not in ("rows_repeated", "termination_ignored"):
+            assert table[name][bug.betrayed_by.metric] > 0.5, name
+
+
+def test_a_shifted_reward_shows_in_no_metric_where_every_step_pays_the_same():
+    runs = recorded("debugging")["runs"]
+    assert runs["rewards_shifted"] == runs["healthy"]

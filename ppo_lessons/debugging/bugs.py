@@ -196,7 +196,7 @@ _ALL = (
         stage="squeeze",
         slot="policy_loss",
         function=zoo.old_on_the_graph,
-        betrayed_by=Trace("kl_k3", "stays at 0: the policy does not move"),
+        betrayed_by=Trace("policy_loss", "stays at 0, and the policy does not move"),
         lesson="importance",
         test="tests/test_clip.py::test_old_log_probs_that_still_hang_on_the_graph_are_constants",
     ),

@@ -80,7 +80,7 @@ class Question:
     """
 
     question: str
-    make: Callable[[int], Probe]
+    make: Callable[[int], Any]
     answered: Callable[[Any], bool]
     num_iterations: int = 40
 

@@ -53,16 +53,16 @@ def read_run(source: Any) -> Run:
     """
     at = Path(source) if isinstance(source, (str, Path)) else None
     run = from_memory(source) if at is None else read_path(at)
-    if len(run) < FEWEST:
-        raise ValueError(
-            f"the run has {len(run)} iterations; expected at least {FEWEST}, since a diagnosis "
-            "looks at how numbers change. Train for longer, or write metrics more often."
-        )
-    if not set(run.table) & {*ANCHORS, "episode_return"}:
+    if run.passed_over and not set(run.table) & {*ANCHORS, "episode_return"}:
         raise ValueError(
             f"the run has none of the metrics {', '.join(ANCHORS)}, episode_return; expected some. "
             f"It has: {', '.join([*run.table, *run.passed_over][:12]) or 'nothing'}. Write them "
             "under our names, or those of Stable-Baselines3 or CleanRL."
+        )
+    if len(run) < FEWEST:
+        raise ValueError(
+            f"the run has {len(run)} iterations; expected at least {FEWEST}, since a diagnosis "
+            "looks at how numbers change. Train for longer, or write metrics more often."
         )
     return run
 
