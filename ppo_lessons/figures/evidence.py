@@ -40,7 +40,7 @@ def hacked_run(curves: Mapping[str, Curve], *, baseline: float) -> Figure:
         middle.plot(steps, curves["ev_lambda"], "s--", color=OLD_POLICY, markersize=3)
         middle.set(title="The squeeze looks well", ylim=(-0.05, 1.05), ylabel="share")
         middle.annotate(
-            "explained variance", (0.97, 0.55), xycoords="axes fraction", color=OLD_POLICY,
+            "explained variance", (0.97, 0.42), xycoords="axes fraction", color=OLD_POLICY,
             ha="right", fontsize=9,
         )  # fmt: skip
         middle.annotate(
@@ -176,6 +176,8 @@ def labels_needed(
         )
         axes.set_xticks(num_labels, [str(number) for number in num_labels])
         axes.set_xticks([], minor=True)
+        axes.set_yticks([0.02, 0.05, 0.1, 0.2, 0.5], ["0.02", "0.05", "0.1", "0.2", "0.5"])
+        axes.set_yticks([], minor=True)
         ends = np.array([errors for errors in by_accuracy.values()])
         axes.set_ylim(ends.min() * 0.8, ends.max() * 1.25)
         return picture
