@@ -31,6 +31,8 @@ LESSONS = (
     "gae",
     "continuous",
     "gpu_run",
+    "variants",
+    "staleness",
     "debugging",
     "ablations_statistics",
     "evidence",
