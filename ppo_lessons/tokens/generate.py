@@ -11,6 +11,7 @@ from functools import partial
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor
+from torch.nn import functional
 
 from ppo_lessons.shapes import at_hand
 from ppo_lessons.tokens.language import EOS, PAD, Prompts, check_responses, check_tokens
@@ -20,8 +21,6 @@ from ppo_lessons.tokens.model import (
     attention_mask,
     positions,
     scaled_log_probs,
-    token_entropies,
-    token_log_probs,
 )
 
 Choose = Callable[[Tensor], tuple[Tensor, Tensor]]
@@ -288,10 +287,15 @@ def score_responses(
         TypeError: if mask is not boolean.
     """
     sequence, whole = join(prompts, tokens, mask)
-    prompt_length = prompts.tokens.shape[1]
-    logits = model(sequence, whole)
-    log_probs = token_log_probs(
-        logits, sequence[:, prompt_length:], prompt_length=prompt_length, temperature=temperature
-    )
-    entropies = token_entropies(logits, prompt_length=prompt_length, temperature=temperature)
+    prompt_length, num_tokens = prompts.tokens.shape[1], tokens.shape[1]
+    # columns that are padding in every row are left out, and so is the place after the last token
+    used = int(mask.any(dim=0).sum()) if at_hand(mask) else num_tokens
+    places = slice(0, prompt_length + used - 1)
+    states = model.hidden(sequence[:, places], whole[:, places])[:, prompt_length - 1 :]
+    table = scaled_log_probs(model.head(states), temperature=temperature)
+    chosen = sequence[:, prompt_length : prompt_length + used]
+    log_probs = table.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
+    entropies = -(table.exp() * table).sum(dim=-1)
+    unused = (0, num_tokens - used)
+    log_probs, entropies = (functional.pad(each, unused) for each in (log_probs, entropies))
     return log_probs.masked_fill(~mask, 0), entropies.masked_fill(~mask, 0)

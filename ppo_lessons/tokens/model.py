@@ -26,7 +26,7 @@ from ppo_lessons.tokens.language import (
     check_tokens,
 )
 
-INITIAL_STD = 0.02  # of embeddings, and of the weights that write into the stream
+INITIAL_STD = 0.3  # of embeddings; with 0.02 or 1 the reference takes twice as long to learn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,14 +131,14 @@ class Block(nn.Module):
 
     def __init__(self, config: ModelConfig, generator: Generator):
         super().__init__()
-        width, into_stream = config.width, INITIAL_STD / math.sqrt(2 * config.num_layers)
+        width = config.width
         self.num_heads = config.num_heads
         self.before_attention = layer_norm(width)
         self.attention_in = _linear(width, 3 * width, generator)
-        self.attention_out = _linear(width, width, generator, std=into_stream)
+        self.attention_out = _linear(width, width, generator)
         self.before_network = layer_norm(width)
         self.network_in = _linear(width, 4 * width, generator)
-        self.network_out = _linear(4 * width, width, generator, std=into_stream)
+        self.network_out = _linear(4 * width, width, generator)
 
     def forward(
         self, stream: Tensor, visible: Tensor | None, cache: Cache | None = None, layer: int = 0
@@ -448,15 +448,13 @@ def layer_norm(width: int) -> nn.LayerNorm:
     return nn.LayerNorm(width)
 
 
-def _linear(
-    inputs: int, outputs: int, generator: Generator | None, *, std: float | None = None
-) -> nn.Linear:
-    """Make a linear layer, its weights normal and its bias 0; without a generator, all 0."""
+def _linear(inputs: int, outputs: int, generator: Generator | None) -> nn.Linear:
+    """Make a linear layer: weights normal with std 1/√inputs, bias 0; all 0 without generator."""
     layer = cast(nn.Linear, skip_init(nn.Linear, inputs, outputs, dtype=torch.float32))
     if generator is None:
         nn.init.zeros_(layer.weight)
     else:
-        nn.init.normal_(layer.weight, std=std or 1 / math.sqrt(inputs), generator=generator)
+        nn.init.normal_(layer.weight, std=1 / math.sqrt(inputs), generator=generator)
     nn.init.zeros_(layer.bias)
     return layer
 

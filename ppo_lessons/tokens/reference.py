@@ -32,6 +32,7 @@ from ppo_lessons.tokens.model import LanguageModel, ModelConfig
 CODE = tuple(
     f"ppo_lessons.tokens.{name}" for name in ("language", "model", "generate", "reference")
 )
+BETAS = (0.9, 0.98)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,16 +43,18 @@ class ReferenceConfig:
         model: its sizes.
         num_steps: optimiser steps.
         batch_size: demonstrations of one step.
-        learning_rate: at the first step; it falls to 0 along a cosine.
+        learning_rate: the highest; reached after num_warmup steps, then down to 0 along a cosine.
+        num_warmup: steps in which the learning rate rises from 0.
         right: share of right demonstrations.
         descending: share in descending order; the rest has two digits swapped.
         bangs: shares of answers with 0, 1 and 2 "!".
     """
 
     model: ModelConfig = field(default_factory=ModelConfig)
-    num_steps: int = 300
-    batch_size: int = 192
-    learning_rate: float = 3e-3
+    num_steps: int = 800
+    batch_size: int = 32
+    learning_rate: float = 4e-3
+    num_warmup: int = 40
     right: float = 0.35
     descending: float = 0.40
     bangs: tuple[float, float, float] = (0.80, 0.18, 0.02)
@@ -127,10 +130,11 @@ def train_reference(
     """
     reference = LanguageModel(config.model, Generator().manual_seed(seed)).to(device)
     generator = Generator(device).manual_seed(seed)
-    optimizer = AdamW(reference.parameters(), lr=config.learning_rate, fused=True)
+    optimizer = AdamW(reference.parameters(), lr=config.learning_rate, betas=BETAS, fused=True)
     with torch.enable_grad():
         for step in range(config.num_steps):
-            share = 0.5 + 0.5 * math.cos(math.pi * step / config.num_steps)
+            rise = min(1.0, (step + 1) / max(1, config.num_warmup))
+            share = rise * (0.5 + 0.5 * math.cos(math.pi * step / config.num_steps))
             optimizer.param_groups[0]["lr"] = config.learning_rate * share
             prompts, answers, mask = draw_demonstrations(
                 config.batch_size, config, generator=generator
