@@ -20,7 +20,7 @@ SECRET = b"thirty-two bytes that nobody has"
 LESSONS = (
     *("01_reinforce", "02_importance", "03_trust_region", "04_clip", "05_critic", "06_gae"),
     *("07_rollout", "08_training_loop", "09_continuous", "10_gpu_run"),
-    "11_ablations",
+    *("11_ablations", "13_tokens"),
 )
 WITH_GRADIENTS = [stem for stem in LESSONS if stem[:2] not in ("01", "06", "07", "10", "11")]
 STUDENTS = [f"s{number:02d}" for number in range(12)]
@@ -239,6 +239,18 @@ def study_by_numbers(*, first, second, chance, comparisons, seeds, width, more):
     ]
 
 
+def batch_of_responses(*, probabilities, sharpness, columns, lengths, entropies):
+    powers = [each**sharpness for each in probabilities]
+    counted = [entropy for n, entropy in zip(lengths, entropies, strict=True) for _ in range(n)]
+    return [
+        powers[0] / sum(powers),
+        probabilities[2] * sum(powers) / powers[2],
+        math.log(1 - min(probabilities)),
+        sum(counted) / len(counted),
+        sum(counted) / (3 * columns),
+    ]
+
+
 BY_HAND: Mapping[str, Callable[..., list[float]]] = {
     "01_reinforce": two_rooms_alike,
     "02_importance": three_arms,
@@ -251,6 +263,7 @@ BY_HAND: Mapping[str, Callable[..., list[float]]] = {
     "09_continuous": two_dimensions,
     "10_gpu_run": run_by_numbers,
     "11_ablations": study_by_numbers,
+    "13_tokens": batch_of_responses,
 }
 
 
@@ -377,6 +390,14 @@ def groups_rule(scores, *, lowest, highest, floor, price):
     return sum(runs) / len(runs) - price * (max(runs) - min(runs))
 
 
+def with_a_floor(chosen, other, *, temperature, third, floor):
+    found = []
+    for one, two in zip(chosen.tolist(), other.tolist(), strict=True):
+        odds = [math.exp(logit / temperature) for logit in (one, two, third)]
+        found.append(max(math.log(odds[0] / sum(odds)), floor))
+    return found
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "01_reinforce": felt_sums,
     "02_importance": softened,
@@ -389,6 +410,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "09_continuous": two_widths,
     "10_gpu_run": three_limits,
     "11_ablations": groups_rule,
+    "13_tokens": with_a_floor,
 }
 
 
@@ -508,6 +530,7 @@ def test_numbers_far_outside_the_tolerance_are_not(stem):
         ("09_continuous", {"limit": 9.0}),
         ("10_gpu_run", {"counts": [1, 1]}),
         ("11_ablations", {"comparisons": 1}),
+        ("13_tokens", {"sharpness": 1.0}),
     ],
 )
 def test_a_usual_slip_changes_the_text(stem, change):

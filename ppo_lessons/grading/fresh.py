@@ -31,6 +31,7 @@ from ppo_lessons.checks.exercises import (
 from ppo_lessons.checks.gae import drawn_rollout
 from ppo_lessons.checks.reinforce import draw_ends
 from ppo_lessons.checks.rollout import blank_but, resets_drawn, running_drawn
+from ppo_lessons.checks.tokens import drawn_mask
 from ppo_lessons.checks.training_loop import Descent, Slopes, Weights
 from ppo_lessons.grading.items.questions import drawn_cases, is_own
 
@@ -755,6 +756,45 @@ def episodes_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     inputs.update(running_drawn("", hand.random.randrange(10**6), steps, envs).inputs)
 
 
+def renamed_words(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Ids of tokens, all moved by the same number; EOS moves along."""
+    by = hand.random.randint(1, 9)
+    inputs["tokens"] = each(inputs["tokens"], lambda token: token + by)
+    options["eos"] += by
+
+
+def longer_turns(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Turns that are there get longer; the padding of the longest conversation stays."""
+    padding = options["total_length"] - max(map(sum, inputs["lengths"]))
+    inputs["lengths"] = each(
+        inputs["lengths"],
+        lambda length: hand.once(length, lambda: length and length + hand.random.randrange(3)),
+    )
+    options["total_length"] = padding + max(map(sum, inputs["lengths"]))
+
+
+def turns_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Who writes each turn but the first, and room for what they write."""
+    inputs["own"] = [
+        [False, *(hand.random.random() < 0.5 for _ in row[1:])] for row in inputs["own"]
+    ]
+    options["total_length"] = max(map(sum, inputs["lengths"])) + hand.random.randint(1, 3)
+
+
+def padding_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Where padding stands, in front and inside."""
+    rows, length = len(inputs["mask"]), len(inputs["mask"][0])
+    inputs["mask"] = drawn_mask(hand.random.randrange(10**9), rows, length)
+
+
+def lengths_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """How many tokens of each response count; of the longest all do."""
+    length = len(inputs["mask"][0])
+    counts = [length, *(hand.random.randint(1, length - 1) for _ in inputs["mask"][1:])]
+    hand.random.shuffle(counts)
+    inputs["mask"] = [[place < count for place in range(length)] for count in counts]
+
+
 def terminations_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     """Which copies terminated."""
     inputs["terminated"] = each(inputs["terminated"], lambda _: hand.random.random() < 0.4)
@@ -882,6 +922,11 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "ablations.probability_of_improvement": (real("first", "second"),),
     "ablations.verdicts": (elsewhere_on_the_scale,),
     "ablations.mended_difference": (real("first", "second"),),
+    "tokens.positions": (nothing,),
+    "tokens.token_log_probs": (logits, real("temperature")),
+    "tokens.response_mask": (renamed_words,),
+    "tokens.actions_of_turns": (longer_turns,),
+    "tokens.masked_mean": (real("values"),),
     "debugging.first_alarm": (beside_seeds,),
     "debugging.update_agreement": (log_prob_pairs, real("advantages")),
     "debugging.mended_iteration": (
@@ -910,6 +955,9 @@ DRAWN_ANEW: Mapping[str, Rule] = {
     "gpu_run.autoreset": terminations_drawn,
     "continuous.scaled_rewards": some_ends_drawn,
     "ablations.verdicts": intervals_drawn,
+    "tokens.positions": padding_drawn,
+    "tokens.actions_of_turns": turns_drawn,
+    "tokens.masked_mean": lengths_drawn,
     "debugging.first_alarm": alarms_drawn,
     "debugging.update_agreement": some_rows_drawn,
     "debugging.mended_iteration": step_ends_drawn,

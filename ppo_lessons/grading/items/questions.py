@@ -167,6 +167,17 @@ def some_runs(random: Random, stage: str) -> dict[str, list[float]]:
     return {"scores": row(random, count, lambda: random.uniform(-2.0, 9.0))}
 
 
+def two_logits(random: Random, stage: str) -> dict[str, list[float]]:
+    """Draw logits of a word that was chosen, likely or not, and of another one."""
+    count = size(random, stage)
+
+    def chosen() -> float:
+        return random.choice((random.uniform(-4.0, -1.2), random.uniform(-0.3, 3.0)))
+
+    other = row(random, count, lambda: random.uniform(-0.5, 1.5))
+    return {"chosen": row(random, count, chosen), "other": other}
+
+
 def without_values(random: Random, stage: str) -> dict[str, Any]:
     """Draw a rollout of which only what was reached is valued."""
     rollout = cut_rollout(random, stage)
@@ -354,6 +365,15 @@ OWN: tuple[FunctionExercise | NumbersExercise, ...] = (
         "the probability of improvement",
         "the chance that at least one is called apart",
         "the width with more seeds",
+    ),
+    function("tokens", two_logits, (*FLAT, PULLS), gives="same shape", learns=("chosen", "other")),
+    numbers(
+        "tokens",
+        "the sharper probability",
+        "the ratio of the third word",
+        "the mean log-ratio of the cut sampler",
+        "the mean over tokens",
+        "the mean over columns",
     ),
 )
 
