@@ -3,7 +3,7 @@
     python -m benchmarks.diagnose
 
 Its thresholds were set on seeds 1 to 4. Here every bug of the zoo trains on CartPole with seeds 11
-to 14, and a right loop on five tasks with seeds 11 to 15. What is in the result already is not made
+to 13, and a right loop on four tasks with seeds 11 to 15. What is in the result already is not made
 again; `--seconds` ends a call early, and the next one goes on.
 """
 
@@ -23,7 +23,7 @@ from ppo_lessons.envs import TASKS, BatchedEnvs, Envs, NormalizedEnvs
 from ppo_lessons.training_loop import PRESETS, Parts, PPOConfig, train
 from ppo_lessons.types import History
 
-BUG_SEEDS = range(11, 15)
+BUG_SEEDS = range(11, 14)
 HEALTHY_SEEDS = range(11, 16)
 # task -> settings of a right loop
 HEALTHY: dict[str, PPOConfig] = {
@@ -31,7 +31,6 @@ HEALTHY: dict[str, PPOConfig] = {
     "Acrobot": replace(ZOO_CONFIG, total_steps=150_000),
     "Pendulum": PRESETS["pendulum"].config,
     "MountainCar": ZOO_CONFIG,
-    "CartPole, preset quick": PRESETS["quick"].config,
 }
 
 
@@ -44,7 +43,7 @@ def environments(task: str, config: PPOConfig) -> Envs:
 def one_run(task: str, config: PPOConfig, bug: str) -> History:
     """Train once."""
     parts = BUGS[bug].parts if bug else Parts()
-    return train(config, envs=environments(task.partition(",")[0], config), parts=parts)
+    return train(config, envs=environments(task, config), parts=parts)
 
 
 def plan() -> Iterator[tuple[str, str, int]]:

@@ -253,8 +253,9 @@ def test_the_probe_of_a_time_limit_is_the_only_one_that_sees_merged_flags():
     ("bug", "question"), [("", "both"), ("critic_not_trained", "constant_reward")]
 )
 def test_a_cell_of_the_table_is_as_recorded(bug, question):
-    failed = recorded("debugging")["probes"][bug or "healthy"][question]
-    assert failed in (0, 3)
+    content = recorded("debugging")
+    failed = content["probes"][bug or "healthy"][question]
+    assert failed in (0, len(content["probe_seeds"]))
     parts = BUGS[bug].parts if bug else Parts()
     assert passes(question, parts, seed=1) == (failed == 0)
 
@@ -294,7 +295,7 @@ def test_probes_take_half_a_second_each():
     steps = PROBE_CONFIG.batch_size * max(
         question.num_iterations for question in QUESTIONS.values()
     )
-    assert steps <= 12_000
+    assert steps <= 6_000
 
 
 # --- Instruments ---------------------------------------------------------------------------------

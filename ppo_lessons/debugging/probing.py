@@ -23,13 +23,13 @@ PROBE_CONFIG = PPOConfig(
     num_epochs=4,
     num_minibatches=2,
     learning_rate=2e-2,
-    entropy_coef=0.01,
+    entropy_coef=0.05,
     gamma=0.9,
     hidden_sizes=(16,),
 )
 LARGEST_ERROR = 0.1  # of a value, as a share of the largest value of the probe
 LEAST_CHANCE = 0.95  # of the best action
-LEAST_ENTROPY = 0.5  # nats; of two actions that are worth the same. ln 2 = 0.693 is all there is
+LEAST_ENTROPY = 0.25  # nats, on average, of two actions that are worth the same; at most ln 2
 
 ENDLESS = ProbeRule(
     question="Is a time limit told apart from the end of the task?",
@@ -106,10 +106,14 @@ def _learned(rule: ProbeRule) -> Callable[[Any], bool]:
 
 
 def _undecided(networks: Any) -> bool:
-    """Whether two actions that are worth the same are still about equally likely."""
-    place = torch.zeros(1, 1)
-    _, entropies = networks.policy.evaluate(place, torch.zeros(1, dtype=torch.int64))
-    return entropies.item() > LEAST_ENTROPY
+    """Whether two actions that are worth the same are both taken, as a bonus wants it.
+
+    Normalised advantages are noise of size 1 there, and carry the policy about: seen were 0.46 to
+    0.54 nats with the bonus, 0.03 to 0.13 where it has the wrong sign.
+    """
+    places = torch.tensor([[-1.0], [1.0]])
+    _, entropies = networks.policy.evaluate(places, torch.zeros(2, dtype=torch.int64))
+    return entropies.mean().item() > LEAST_ENTROPY
 
 
 def _from_the_list(name: str) -> Question:
@@ -121,10 +125,10 @@ def _from_the_list(name: str) -> Question:
 QUESTIONS: Mapping[str, Question] = MappingProxyType(
     {
         **{name: _from_the_list(name) for name in PROBES},
-        "endless": Question(ENDLESS.question, EndlessProbe, _learned(ENDLESS), num_iterations=160),
+        "endless": Question(ENDLESS.question, EndlessProbe, _learned(ENDLESS), num_iterations=80),
         "no_difference": Question(
             "Does the policy stay undecided where actions make no difference?",
-            lambda num_envs: Probe("constant_reward", num_envs),
+            lambda num_envs: Probe("reward_by_observation", num_envs),
             _undecided,
         ),
     }
