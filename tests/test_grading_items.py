@@ -20,9 +20,9 @@ SECRET = b"thirty-two bytes that nobody has"
 LESSONS = (
     *("01_reinforce", "02_importance", "03_trust_region", "04_clip", "05_critic", "06_gae"),
     *("07_rollout", "08_training_loop", "09_continuous", "10_gpu_run"),
-    *("11_ablations", "13_tokens"),
+    *("11_ablations", "12_debugging", "13_tokens"),
 )
-WITH_GRADIENTS = [stem for stem in LESSONS if stem[:2] not in ("01", "06", "07", "10", "11")]
+WITH_GRADIENTS = [stem for stem in LESSONS if stem[:2] not in ("01", "06", "07", "10", "11", "12")]
 STUDENTS = [f"s{number:02d}" for number in range(12)]
 
 
@@ -251,6 +251,20 @@ def batch_of_responses(*, probabilities, sharpness, columns, lengths, entropies)
     ]
 
 
+def learned_by_rounds(*, pays, gamma, night, limit):
+    def settle(targets):
+        values = [0.0] * 3
+        for _ in range(500):  # each round puts the mean of the targets in place of the value
+            values = targets(values)
+        return values
+
+    right = settle(lambda v: [pays[t] + gamma * (0.0, *v[:0:-1])[2 - t] for t in range(3)])
+    late = settle(lambda v: [pays[t - 1] + gamma * (0.0, *v[:0:-1])[2 - t] for t in range(3)])
+    room = settle(lambda v: [night + gamma * v[0]] * 3)
+    cut = settle(lambda v: [sum(night + gamma * v[0] * (t > 0) for t in range(limit)) / limit] * 3)
+    return [right[0], late[0], room[0], cut[0], sum(right) / 3]
+
+
 BY_HAND: Mapping[str, Callable[..., list[float]]] = {
     "01_reinforce": two_rooms_alike,
     "02_importance": three_arms,
@@ -263,6 +277,7 @@ BY_HAND: Mapping[str, Callable[..., list[float]]] = {
     "09_continuous": two_dimensions,
     "10_gpu_run": run_by_numbers,
     "11_ablations": study_by_numbers,
+    "12_debugging": learned_by_rounds,
     "13_tokens": batch_of_responses,
 }
 
@@ -398,6 +413,15 @@ def with_a_floor(chosen, other, *, temperature, third, floor):
     return found
 
 
+def as_asked(log_probs, log_probs_old, advantages, *, farthest, largest, price):
+    rows = zip(log_probs.tolist(), log_probs_old.tolist(), advantages.tolist(), strict=True)
+    total = 0.0
+    for new, old, wish in rows:
+        move = min(max(new - old, -farthest), farthest)
+        total += move * math.copysign(min(abs(wish), largest), wish) - price * abs(move)
+    return total / len(advantages)
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "01_reinforce": felt_sums,
     "02_importance": softened,
@@ -410,6 +434,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "09_continuous": two_widths,
     "10_gpu_run": three_limits,
     "11_ablations": groups_rule,
+    "12_debugging": as_asked,
     "13_tokens": with_a_floor,
 }
 
@@ -530,6 +555,7 @@ def test_numbers_far_outside_the_tolerance_are_not(stem):
         ("09_continuous", {"limit": 9.0}),
         ("10_gpu_run", {"counts": [1, 1]}),
         ("11_ablations", {"comparisons": 1}),
+        ("12_debugging", {"limit": 1}),
         ("13_tokens", {"sharpness": 1.0}),
     ],
 )

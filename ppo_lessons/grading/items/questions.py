@@ -366,6 +366,15 @@ OWN: tuple[FunctionExercise | NumbersExercise, ...] = (
         "the chance that at least one is called apart",
         "the width with more seeds",
     ),
+    function("debugging", moved_far_or_near, FLAT, gives="scalar"),
+    numbers(
+        "debugging",
+        "the value at the start",
+        "the value with late rewards",
+        "the value of the room",
+        "the value with merged flags",
+        "the value of all against all",
+    ),
     function("tokens", two_logits, (*FLAT, PULLS), gives="same shape", learns=("chosen", "other")),
     numbers(
         "tokens",
