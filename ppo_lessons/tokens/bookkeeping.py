@@ -123,7 +123,8 @@ class Way:
     def table(self, logits: Float[Tensor, "*batch V"]) -> Float[Tensor, "*batch V"]:
         """Give the log-probabilities of the sampler; −∞ for words that it may not draw."""
         log_probs = scaled_log_probs(logits, temperature=self.temperature)
-        least = log_probs.topk(self.count, dim=-1).values[..., -1:]
+        most = min(self.count, log_probs.shape[-1])
+        least = log_probs.topk(most, dim=-1).values[..., -1:]
         return log_probs.masked_fill(log_probs < least, -torch.inf).log_softmax(dim=-1)
 
     def draw(self, model: LanguageModel, prompts: Prompts, *, generator: Generator) -> Responses:
