@@ -20,9 +20,10 @@ SECRET = b"thirty-two bytes that nobody has"
 LESSONS = (
     *("01_reinforce", "02_importance", "03_trust_region", "04_clip", "05_critic", "06_gae"),
     *("07_rollout", "08_training_loop", "09_continuous", "10_gpu_run"),
-    *("11_ablations", "12_debugging", "13_tokens"),
+    *("11_ablations", "12_debugging", "13_tokens", "17_evidence"),
 )
-WITH_GRADIENTS = [stem for stem in LESSONS if stem[:2] not in ("01", "06", "07", "10", "11", "12")]
+WITHOUT_GRADIENTS = ("01", "06", "07", "10", "11", "12", "17")
+WITH_GRADIENTS = [stem for stem in LESSONS if stem[:2] not in WITHOUT_GRADIENTS]
 STUDENTS = [f"s{number:02d}" for number in range(12)]
 
 
@@ -265,6 +266,35 @@ def learned_by_rounds(*, pays, gamma, night, limit):
     return [right[0], late[0], room[0], cut[0], sum(right) / 3]
 
 
+def release_by_numbers(**given):
+    total, gained, lost = given["total"], given["gained"], given["lost"]
+    share = (given["both"] + gained) / total
+    inside, outside = (
+        share,
+        0.0,
+    )  # halve the way to the last share that the count does not contradict
+    for _ in range(100):
+        middle = (inside + outside) / 2
+        near = abs(share - middle) <= 2 * math.sqrt(middle * (1 - middle) / total)
+        inside, outside = (middle, outside) if near else (inside, middle)
+    flips = gained + lost
+    uneven = sum(
+        math.comb(flips, k) for k in range(flips + 1) if abs(2 * k - flips) >= gained - lost
+    )
+    gaps = [1] * gained + [-1] * lost + [0] * (total - flips)
+    mean = sum(gaps) / total
+    spread = math.sqrt(sum((gap - mean) ** 2 for gap in gaps)) / total
+    wrong = 1 - given["accuracy"]
+    none = 1.0
+    for drawn in range(given["tries"]):
+        none *= (given["samples"] - given["hits"] - drawn) / (given["samples"] - drawn)
+    return [
+        *(inside, uneven / 2**flips, mean - 2 * spread),
+        (given["called"] - wrong) / (given["accuracy"] - wrong),
+        1 - none,
+    ]
+
+
 BY_HAND: Mapping[str, Callable[..., list[float]]] = {
     "01_reinforce": two_rooms_alike,
     "02_importance": three_arms,
@@ -279,6 +309,7 @@ BY_HAND: Mapping[str, Callable[..., list[float]]] = {
     "11_ablations": study_by_numbers,
     "12_debugging": learned_by_rounds,
     "13_tokens": batch_of_responses,
+    "17_evidence": release_by_numbers,
 }
 
 
@@ -422,6 +453,15 @@ def as_asked(log_probs, log_probs_old, advantages, *, farthest, largest, price):
     return total / len(advantages)
 
 
+def unequal_judge(called, given, *, found, refused, floor):
+    result = []
+    for k, n in zip(called.tolist(), given.tolist(), strict=True):
+        at_none, at_all = 1 - refused, found
+        success = (k / n - at_none) / (at_all - at_none)
+        result.append(min(max(success, floor), 1.0))
+    return result
+
+
 FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "01_reinforce": felt_sums,
     "02_importance": softened,
@@ -436,6 +476,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "11_ablations": groups_rule,
     "12_debugging": as_asked,
     "13_tokens": with_a_floor,
+    "17_evidence": unequal_judge,
 }
 
 
@@ -557,6 +598,7 @@ def test_numbers_far_outside_the_tolerance_are_not(stem):
         ("11_ablations", {"comparisons": 1}),
         ("12_debugging", {"limit": 1}),
         ("13_tokens", {"sharpness": 1.0}),
+        ("17_evidence", {"accuracy": 1.0}),
     ],
 )
 def test_a_usual_slip_changes_the_text(stem, change):

@@ -207,7 +207,12 @@ class RecordedRun:
 
 
 def replay(
-    run: RecordedRun, config: GateConfig, *, baseline_labels: int, generator: Generator
+    run: RecordedRun,
+    config: GateConfig,
+    *,
+    baseline_labels: int,
+    generator: Generator,
+    gate: Callable[..., Gate] = Gate,
 ) -> Decision | None:
     """Let a gate watch a recorded run, with labels that are drawn anew.
 
@@ -216,6 +221,7 @@ def replay(
         config: of the gate.
         baseline_labels: labels of the unmodified model, at least 1.
         generator: draws the labels.
+        gate: makes the gate that watches: (config | baseline, score).
 
     Returns:
         The decision to roll back; None if the gate stayed silent.
@@ -242,7 +248,7 @@ def replay(
         return draw(iteration, config.num_labels)
 
     baseline = draw(0, baseline_labels)
-    gate = Gate(config, baseline=baseline, score=run.baseline_score)
+    watching = gate(config, baseline=baseline, score=run.baseline_score)
     for row, iteration in enumerate(run.iterations):
         seen = Evaluation(
             iteration,
@@ -250,7 +256,7 @@ def replay(
             relabel(iteration),
             {name: column[row] for name, column in run.metrics.items()},
         )
-        decision = gate.update(seen, relabel)
+        decision = watching.update(seen, relabel)
         if decision.action == "roll back":
             return decision
     return None

@@ -800,6 +800,37 @@ def terminations_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> Non
     inputs["terminated"] = each(inputs["terminated"], lambda _: hand.random.random() < 0.4)
 
 
+def dealt_anew(*names: str) -> Rule:
+    """True and false in another order, along the last axis."""
+
+    def shuffled(hand: Hand, given: list[Any]) -> list[Any]:
+        if isinstance(given[0], list):
+            return [shuffled(hand, row) for row in given]
+        return hand.random.sample(given, len(given))
+
+    def rule(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+        for name in names:
+            inputs[name] = shuffled(hand, inputs[name])
+
+    return rule
+
+
+def flags_drawn(*names: str) -> Rule:
+    """True and false anew."""
+
+    def rule(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+        for name in names:
+            inputs[name] = each(inputs[name], lambda _: hand.random.random() < 0.6)
+
+    return rule
+
+
+def judge_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """A judge of another accuracy; one who is never wrong stays so."""
+    if options["accuracy"] < 1:
+        options["accuracy"] = round(hand.random.uniform(0.6, 0.97), 3)
+
+
 def intervals_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     """Intervals of as many settings, some above, some below, most of them open."""
     pairs = drawn_intervals(hand.random.randrange(2**32), len(inputs["lows"]))
@@ -927,6 +958,11 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "tokens.response_mask": (renamed_words,),
     "tokens.actions_of_turns": (longer_turns,),
     "tokens.masked_mean": (real("values"),),
+    "evidence.share_interval": (dealt_anew("right"), real("z")),
+    "evidence.one_of_k": (dealt_anew("right"),),
+    "evidence.judged_success": (dealt_anew("labels"), judge_drawn),
+    "evidence.paired_interval": (dealt_anew("baseline_right", "candidate_right"), real("z")),
+    "evidence.mended_loss": (dealt_anew("best_labels", "labels"), judge_drawn, real("z")),
     "debugging.first_alarm": (beside_seeds,),
     "debugging.update_agreement": (log_prob_pairs, real("advantages")),
     "debugging.mended_iteration": (
@@ -955,6 +991,11 @@ DRAWN_ANEW: Mapping[str, Rule] = {
     "gpu_run.autoreset": terminations_drawn,
     "continuous.scaled_rewards": some_ends_drawn,
     "ablations.verdicts": intervals_drawn,
+    "evidence.share_interval": flags_drawn("right"),
+    "evidence.one_of_k": flags_drawn("right"),
+    "evidence.judged_success": flags_drawn("labels"),
+    "evidence.paired_interval": flags_drawn("baseline_right", "candidate_right"),
+    "evidence.mended_loss": flags_drawn("best_labels", "labels"),
     "tokens.positions": padding_drawn,
     "tokens.actions_of_turns": turns_drawn,
     "tokens.masked_mean": lengths_drawn,

@@ -161,6 +161,14 @@ def pieces_of_work(random: Random, stage: str) -> dict[str, list[float]]:
     return found
 
 
+def labelled_models(random: Random, stage: str) -> dict[str, list[float]]:
+    """Draw how many labels some models got, and how many say "right"."""
+    given = [float(random.randint(20, 400)) for _ in range(size(random, stage))]
+    shares = [random.choice((random.uniform(0, 0.3), random.uniform(0.3, 1))) for _ in given]
+    called = [float(round(share * each)) for share, each in zip(shares, given, strict=True)]
+    return {"called": called, "given": given}
+
+
 def some_runs(random: Random, stage: str) -> dict[str, list[float]]:
     """Draw the scores of six runs or more, low ones and high ones."""
     count = {SMALL: 6, MANY: random.randint(12, 20)}.get(stage, random.randint(6, 9))
@@ -383,6 +391,15 @@ OWN: tuple[FunctionExercise | NumbersExercise, ...] = (
         "the mean log-ratio of the cut sampler",
         "the mean over tokens",
         "the mean over columns",
+    ),
+    function("evidence", labelled_models, FLAT, gives="same shape"),
+    numbers(
+        "evidence",
+        "the lower end for the candidate",
+        "the p-value",
+        "the lower end of the difference",
+        "the success of the third model",
+        "the chance that a try is right",
     ),
 )
 
