@@ -9,6 +9,7 @@ answers grow longer than any it saw, it goes on adding.
 """
 
 import hashlib
+import math
 from dataclasses import dataclass
 
 import torch
@@ -38,16 +39,18 @@ class RewardModelConfig:
         num_pairs: pairs of answers that are judged.
         num_steps: optimiser steps.
         batch_size: pairs of one step.
-        learning_rate: Adam's.
+        learning_rate: Adam's highest, after num_warmup steps; then down to 0 along a cosine.
+        num_warmup: steps on which the rate rises.
         right: u of a right answer (nats of preference).
         bang: u of one "!" (nats of preference).
         num_samples: answers of the reference on which the score is set to mean 0 and spread 1.
     """
 
-    num_pairs: int = 4000
-    num_steps: int = 220
-    batch_size: int = 128
-    learning_rate: float = 2e-3
+    num_pairs: int = 8000
+    num_steps: int = 300
+    batch_size: int = 64
+    learning_rate: float = 1e-3
+    num_warmup: int = 20
     right: float = 3.0
     bang: float = 0.7
     num_samples: int = 1024
@@ -60,6 +63,11 @@ class RewardModelConfig:
         """
         names = ("num_pairs", "num_steps", "batch_size", "learning_rate", "num_samples")
         check_positive(**{name: getattr(self, name) for name in names})
+
+    def learning_rate_at(self, step: int) -> float:
+        """Adam's step size at a step, counted from 0."""
+        rise = min(1.0, (step + 1) / max(1, self.num_warmup))
+        return self.learning_rate * rise * (0.5 + 0.5 * math.cos(math.pi * step / self.num_steps))
 
 
 @dataclass(frozen=True)
@@ -194,7 +202,8 @@ def train_reward_model(
     model = RewardModel(reference)
     optimizer = Adam(model.parameters(), lr=config.learning_rate, fused=True)
     with torch.enable_grad():
-        for _ in range(config.num_steps):
+        for step in range(config.num_steps):
+            optimizer.param_groups[0]["lr"] = config.learning_rate_at(step)
             rows = torch.randint(
                 len(pairs), (config.batch_size,), generator=generator, device=device
             )
