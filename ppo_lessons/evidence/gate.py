@@ -81,11 +81,13 @@ class Decision:
 
     Attributes:
         action: "continue", or "roll back" to the checkpoint of `best`.
-        best: the iteration whose checkpoint is to be kept.
+        iteration: of the evaluation that it was made on.
+        best: the iteration whose checkpoint is to be kept; 0 is the unmodified model.
         reasons: sentences; empty while nothing is wrong.
     """
 
     action: Action
+    iteration: int
     best: int
     reasons: tuple[str, ...] = ()
 
@@ -132,12 +134,12 @@ class Gate:
         reasons = self._beyond_limits(evaluation) or self._confirmed_loss(evaluation, relabel)
         if reasons:
             self.stopped = True
-            return Decision("roll back", self.best_iteration, tuple(reasons))
+            return Decision("roll back", evaluation.iteration, self.best_iteration, tuple(reasons))
         if self._estimate(evaluation.labels).success > self.best.success:
             # Chosen because its labels came out high: only fresh ones say how good it is.
             self.best = self._estimate(relabel(evaluation.iteration))
             self.best_score, self.best_iteration = evaluation.score, evaluation.iteration
-        return Decision("continue", self.best_iteration)
+        return Decision("continue", evaluation.iteration, self.best_iteration)
 
     def _confirmed_loss(self, evaluation: Evaluation, relabel: Relabel) -> list[str]:
         """Look for a loss twice, the second time with fresh labels on both sides."""
