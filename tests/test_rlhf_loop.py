@@ -246,6 +246,16 @@ def test_the_same_seed_gives_the_same_run_and_leaves_global_randomness_alone():
     assert run(replace(CONFIG, seed=1))[0]["score"] != one["score"]
 
 
+def test_every_metric_of_a_run_is_in_the_vocabulary():
+    from test_vocabulary import ENTRIES
+
+    history, _ = run(replace(CONFIG, num_iterations=1))
+    named = {entry.name for entry in ENTRIES}
+    assert named & set(history.rows[0])
+    stages = {"seconds_score", "seconds_squeeze", "seconds_renew"}  # named in one row
+    assert not set(history.rows[0]) - named - stages
+
+
 def test_metrics_are_what_their_names_say():
     states = []
     history, _ = run(on_iteration=lambda state: states.append(copy.copy(state)))
@@ -323,7 +333,10 @@ def test_an_evaluation_learns_nothing_and_names_what_was_asked_for():
         ({"reward": lambda p, y: torch.zeros(12, 10)}, "one score for each answer"),
         ({"critic": None}, "values is None"),
         ({"advantages": rewards_as_they_are}, "None as returns"),
-        ({"advantages": lambda r, v, m, g: (r[:, :3], r)}, "advantages has shape"),
+        (
+            {"advantages": lambda rewards, v, m, g: (rewards[:, :3], rewards)},
+            "advantages has shape",
+        ),
     ],
 )
 def test_what_does_not_fit_is_named(changed, message):
