@@ -3,6 +3,7 @@
 import itertools
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -19,7 +20,7 @@ apart = under_test(statistics.apart)
 judge_settings = under_test(statistics.judge_settings)
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "statistics.json").read_text("utf-8"))
-EXACT = {"rel": 0.0, "abs": 1e-12}  # float64
+EXACT: Any = {"rel": 0.0, "abs": 1e-12}  # float64
 
 
 def f64(*numbers):
@@ -34,7 +35,7 @@ def seeded(seed=1):
     return torch.Generator().manual_seed(seed)
 
 
-def usual(seed=1, *, resamples=20_000, confidence=0.9):
+def usual(seed=1, *, resamples=20_000, confidence=0.9) -> Any:
     return {"resamples": resamples, "confidence": confidence, "generator": seeded(seed)}
 
 

@@ -17,6 +17,7 @@ from ppo_lessons.shapes import check_finite, check_floating, check_tensor
 
 Scores = Float[Tensor, "..."] | Sequence[Tensor]
 Statistic = Callable[[Tensor], Tensor]
+Ends = tuple[int | float, int | float]
 Verdict = Literal["above", "below", "inconclusive"]
 
 
@@ -193,7 +194,7 @@ def performance_profile(
     return torch.stack(shares).mean(dim=0)
 
 
-def apart(first: Interval, second: Interval) -> Verdict:
+def apart(first: Ends, second: Ends) -> Verdict:
     """Say whether one interval lies wholly on one side of another.
 
     Args:
