@@ -253,10 +253,15 @@ def join(
         Tokens and mask of the whole sequence.
 
     Raises:
-        ValueError: if the shapes do not fit.
+        ValueError: if the shapes do not fit, or a response is empty.
         TypeError: if mask is not boolean.
     """
     check_responses(prompts, tokens, mask)
+    if at_hand(mask) and not mask.any(dim=1).all():
+        raise ValueError(
+            f"response {int((~mask.any(dim=1)).nonzero()[0])} has no token that counts; expected "
+            "at least one, its end. Leave empty responses out, or keep the end in the mask."
+        )
     whole = torch.cat([prompts.mask, mask], dim=1)
     return torch.cat([prompts.tokens, tokens], dim=1).masked_fill(~whole, PAD), whole
 
@@ -289,7 +294,7 @@ def score_responses(
     sequence, whole = join(prompts, tokens, mask)
     prompt_length, num_tokens = prompts.tokens.shape[1], tokens.shape[1]
     # columns that are padding in every row are left out, and so is the place after the last token
-    used = int(mask.any(dim=0).sum()) if at_hand(mask) else num_tokens
+    used = int(mask.any(dim=0).nonzero().max()) + 1 if at_hand(mask) else num_tokens
     places = slice(0, prompt_length + used - 1)
     states = model.hidden(sequence[:, places], whole[:, places])[:, prompt_length - 1 :]
     table = scaled_log_probs(model.head(states), temperature=temperature)
