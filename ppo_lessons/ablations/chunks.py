@@ -1,11 +1,11 @@
 """The work of a study, cut into batches of replicas that can be stopped and gone on with."""
 
+import ast
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +64,22 @@ class Chunk:
 
 @cache
 def code_digest() -> str:
-    """Sixteen letters that change with the code that computes a run."""
+    """Sixteen letters that change with the code that computes a run, not with its comments."""
     root = Path(ppo_lessons.__file__).parent
-    text = "".join((root / f"{name}.py").read_text(encoding="utf-8") for name in CODE)
-    return sha256(text.encode("utf-8")).hexdigest()[:16]
+    texts = [(root / f"{name}.py").read_text(encoding="utf-8") for name in CODE]
+    return digest([without_words(text) for text in texts])
+
+
+def without_words(text: str) -> str:
+    """Python code without comments, docstrings and the way it is laid out."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and len(body) > 1:
+            first = body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                del body[0]
+    return ast.unparse(tree)
 
 
 def setting_key(study: Study, setting: Setting) -> str:
@@ -169,7 +181,6 @@ def run_chunk(
     histories = replicas.histories()
     pairs = zip(chunk.runs, histories, replicas.learners, strict=True)
     runs = [kept(study, *run, history, learner.returns) for run, history, learner in pairs]
-    partial.unlink(missing_ok=True)
     return runs
 
 

@@ -7,8 +7,8 @@ import queue
 import signal
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import torch
 from ppo_lessons.ablations.chunks import (
     Chunk,
     Stopped,
+    Tell,
     code_digest,
     cut_study,
     points_of,
@@ -63,13 +64,14 @@ def run_study(
     folder = default_cache() if cache is None else Path(cache)
     workers = check_workers(workers, device)
     store = Store(study, folder)
-    missing = [store.missing(chunk) for chunk in cut_study(study)]
+    all_there = store.num_found == study.num_runs
+    missing = [] if all_there else [store.missing(chunk) for chunk in cut_study(study)]
     chunks = [chunk for chunk in missing if chunk.runs]
     with Bar(study, store.num_found, show=progress) as bar:
         if len(chunks) > 1 and workers > 1 and can_share(study):
-            run_in_processes(study, chunks, store, min(workers, len(chunks)), bar)
+            run_in_processes(chunks, store, min(workers, len(chunks)), bar)
         elif chunks:
-            run_here(study, chunks, store, device, bar)
+            run_here(chunks, store, device, bar)
     return store.result()
 
 
@@ -115,11 +117,8 @@ class Store:
         self.folder = folder
         self._keys = [setting_key(study, setting) for setting in study.settings]
         self._runs: dict[tuple[int, int], Run] = {}
-        for index, setting in enumerate(study.settings):
-            for seed in study.seeds:
-                run = self._read(self._path(index, seed), setting.name)
-                if run is not None:
-                    self._runs[index, seed] = run
+        self._all = [(index, s) for index in range(len(study.settings)) for s in study.seeds]
+        self.read(self._all)
         self.num_found = len(self._runs)
 
     def missing(self, chunk: Chunk) -> Chunk:
@@ -133,17 +132,28 @@ class Store:
         return self.folder / "half_done" / f"{digest(runs)}.pt"
 
     def keep(self, chunk: Chunk, runs: list[Run]) -> None:
-        """Write the runs of a chunk, each whole or not at all."""
+        """Write the runs of a chunk, each whole or not at all; then it is no longer half done."""
         for (index, seed), run in zip(chunk.runs, runs, strict=True):
             path = self._path(index, seed)
             path.parent.mkdir(parents=True, exist_ok=True)
             write_json(path, asdict(run))
-            self._runs[index, seed] = run
+        self.half_done(chunk).unlink(missing_ok=True)
+        self.read(chunk.runs)
+
+    def read(self, runs: Iterable[tuple[int, int]]) -> None:
+        """Look which runs are on disk; a damaged file is as good as none."""
+        for index, seed in runs:
+            path = self._path(index, seed)
+            if not path.exists():
+                continue
+            # under the name that its setting has here
+            named = {"setting": self.study.settings[index].name}
+            with suppress(ValueError, TypeError):
+                self._runs[index, seed] = Run(**{**read_json(path), **named})
 
     def result(self) -> StudyResult:
         """The study with its runs, in the order of the table."""
         study = self.study
-        pairs = [(index, seed) for index in range(len(study.settings)) for seed in study.seeds]
         return StudyResult(
             name=study.name,
             question=study.question,
@@ -152,7 +162,7 @@ class Store:
             time_limit=study.time_limit,
             env_steps=points_of(study),
             rows=[as_row(setting) for setting in study.settings],
-            runs=[self._runs[pair] for pair in pairs],
+            runs=[self._runs[pair] for pair in self._all],
             code=code_digest(),
             machines=[{**versions(), "cores": os.cpu_count()}],
         )
@@ -160,15 +170,6 @@ class Store:
     def _path(self, index: int, seed: int) -> Path:
         key = digest([self._keys[index], seed])
         return self.folder / key[:2] / f"{key}.json"
-
-    def _read(self, path: Path, setting: str) -> Run | None:
-        """A run, under the name that its setting has here; a damaged file is as good as none."""
-        if not path.exists():
-            return None
-        try:
-            return Run(**{**read_json(path), "setting": setting})
-        except (ValueError, TypeError):
-            return None
 
 
 class Bar:
@@ -201,9 +202,7 @@ class Bar:
         self._bar.update(steps)
 
 
-def run_here(
-    study: Study, chunks: list[Chunk], store: Store, device: str | torch.device, bar: Bar
-) -> None:
+def run_here(chunks: list[Chunk], store: Store, device: str | torch.device, bar: Bar) -> None:
     """Run the chunks one after the other, in this process."""
     with one_thread(), torch.enable_grad(), deferred_interrupt() as interrupted:
 
@@ -213,8 +212,7 @@ def run_here(
 
         try:
             for chunk in chunks:
-                options: dict[str, Any] = {"partial": store.half_done(chunk), "device": device}
-                store.keep(chunk, run_chunk(study, chunk, **options, tell=tell))
+                run_and_keep(store, chunk, device=device, tell=tell)
         except Stopped:
             raise KeyboardInterrupt("stopped; call it again to go on") from None
 
@@ -238,9 +236,7 @@ def start_method() -> str:
     return "fork" if sys.platform == "linux" else "spawn"
 
 
-def run_in_processes(
-    study: Study, chunks: list[Chunk], store: Store, workers: int, bar: Bar
-) -> None:
+def run_in_processes(chunks: list[Chunk], store: Store, workers: int, bar: Bar) -> None:
     """Let processes of one thread take chunk after chunk; each finished chunk is kept at once.
 
     Raises:
@@ -250,8 +246,7 @@ def run_in_processes(
     todo, messages, stop = context.Queue(), context.Queue(), context.Event()
     for index in range(len(chunks)):
         todo.put(index)
-    files = [store.half_done(chunk) for chunk in chunks]
-    given = (study, chunks, files, todo, messages, stop, os.getpid())
+    given = (store, chunks, todo, messages, stop, os.getpid())
     processes = [context.Process(target=work, args=given, daemon=True) for _ in range(workers)]
     with ended(processes, stop):
         for process in processes:
@@ -268,21 +263,14 @@ def run_in_processes(
             if kind == "steps":
                 bar.add(value)
             else:
-                index, runs = value
-                store.keep(chunks[index], runs)
+                store.read(chunks[value].runs)
                 left -= 1
 
 
 def work(
-    study: Study,
-    chunks: list[Chunk],
-    files: list[Path],
-    todo: Any,
-    messages: Any,
-    stop: Any,
-    parent: int,
+    store: Store, chunks: list[Chunk], todo: Any, messages: Any, stop: Any, parent: int
 ) -> None:
-    """Take chunks until none is left; the body of one process."""
+    """Take chunks until none is left, and keep each; the body of one process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent says when to stop
     torch.set_num_threads(1)
 
@@ -297,13 +285,19 @@ def work(
             except queue.Empty:
                 return
             with torch.enable_grad():
-                options: dict[str, Any] = {"partial": files[index], "device": "cpu"}
-                runs = run_chunk(study, chunks[index], **options, tell=tell)
-            messages.put(("runs", (index, runs)))
+                run_and_keep(store, chunks[index], device="cpu", tell=tell)
+            messages.put(("chunk", index))
     except Stopped:
-        return
+        messages.cancel_join_thread()  # nobody may be left to read them
     except Exception as error:
         messages.put(("error", ValueError(f"{type(error).__name__}: {error}")))
+
+
+def run_and_keep(store: Store, chunk: Chunk, *, device: str | torch.device, tell: Tell) -> None:
+    """Run one chunk from where it was left, and keep its runs."""
+    partial = store.half_done(chunk)
+    runs = run_chunk(store.study, chunk, partial=partial, device=device, tell=tell)
+    store.keep(chunk, runs)
 
 
 def check_processes(processes: list[Any]) -> None:

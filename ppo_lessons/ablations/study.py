@@ -3,7 +3,7 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -145,14 +145,15 @@ def make_task(name: str, time_limit: int | None = None) -> Task:
         raise ValueError(
             f"there is no task {name!r}; expected one of {', '.join(TASKS)}. Choose one of them."
         )
+    make: Callable[..., Task] = TASKS[name]
     if time_limit is None:
-        return TASKS[name]()
+        return make()
     if not isinstance(time_limit, int) or isinstance(time_limit, bool) or time_limit < 1:
         raise ValueError(
             f"time_limit is {time_limit!r}; expected whole steps, at least 1, or None for the "
             "task's own. Choose time_limit=100."
         )
-    return TASKS[name](time_limit=time_limit)
+    return make(time_limit=time_limit)
 
 
 def check_type(name: str, value: object, kind: type) -> None:
@@ -219,9 +220,8 @@ def describe(function: Any) -> dict[str, Any]:
     }
     if is_dataclass(function) and not isinstance(function, type):
         described["given"] = {f.name: plain(getattr(function, f.name)) for f in fields(function)}
-    elif getattr(function, "__closure__", None):
-        names = function.__code__.co_freevars
-        cells = zip(names, function.__closure__, strict=True)
+    elif inspect.isfunction(function) and function.__closure__:
+        cells = zip(function.__code__.co_freevars, function.__closure__, strict=True)
         described["given"] = {name: plain(cell.cell_contents) for name, cell in cells}
     return described
 
@@ -395,7 +395,7 @@ class StudyResult:
 
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, json.dumps(self.as_dict(), indent=1) + "\n")
+        write_text(path, one_run_a_line(self.as_dict()) + "\n")
         return path
 
     def as_dict(self) -> dict[str, Any]:
@@ -447,6 +447,13 @@ class StudyResult:
                 "Choose one of them."
             )
         return {run.seed: run for run in self.runs if run.setting == setting}
+
+
+def one_run_a_line(saved: Mapping[str, Any]) -> str:
+    """JSON for people to look at, in which each run takes one line and not a page."""
+    head = json.dumps({**saved, "runs": []}, indent=1)
+    lines = ",\n  ".join(json.dumps(run) for run in saved["runs"])
+    return head.replace('"runs": []', f'"runs": [\n  {lines}\n ]')
 
 
 def numbers(values: Sequence[float | None]) -> Float64[Tensor, " n"]:
