@@ -10,6 +10,7 @@ per batch (learning rate 10⁻³, 60 iterations), and 2 epochs of 2 minibatches 
 import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import product
 from typing import Any
 
 from benchmarks.record import RECORDED, write_result
@@ -18,16 +19,16 @@ from ppo_lessons.importance import surrogate_loss
 from ppo_lessons.rlhf import RLHFConfig
 from ppo_lessons.staleness import AgedPolicy, DecoupledPolicy
 from ppo_lessons.training_loop import Parts
-from ppo_lessons.variants import plain_token_loss, reinforce_pp_slot, unchanged
+from ppo_lessons.variants import plain_token_loss, reinforce_pp_slot, unchanged, warm_adam
 
 SEEDS = (0, 1, 2)
 AGES = (0, 1, 4, 16)
 COMMAND = "python -m benchmarks.staleness"
 SCORED = partial(reinforce_pp_slot, gamma=1.0)
 LOSSES: dict[str, Parts] = {
-    "nothing": Parts(normalize=unchanged, policy_loss=plain_token_loss),
-    "ratio": Parts(normalize=unchanged, policy_loss=surrogate_loss),
-    "clip": Parts(normalize=unchanged),
+    "nothing": Parts(normalize=unchanged, policy_loss=plain_token_loss, optimizer=warm_adam),
+    "ratio": Parts(normalize=unchanged, policy_loss=surrogate_loss, optimizer=warm_adam),
+    "clip": Parts(normalize=unchanged, optimizer=warm_adam),
 }
 DESIGNS: dict[str, dict[str, Any]] = {
     "one update": {
@@ -37,6 +38,7 @@ DESIGNS: dict[str, dict[str, Any]] = {
         "num_epochs": 2, "num_minibatches": 2, "learning_rate": 5e-4, "num_iterations": 48,
     },
 }  # fmt: skip
+ACCEPTANCE = {("one update", 0), ("one update", 4), ("one update", 16), ("four updates", 0)}
 
 
 def config_of(design: str, seed: int) -> RLHFConfig:
@@ -44,7 +46,7 @@ def config_of(design: str, seed: int) -> RLHFConfig:
     return RLHFConfig(seed=seed, beta=0.0, num_prompts=128, **DESIGNS[design])
 
 
-def aged(design: str, correction: str, age: int, seed: int) -> Run:
+def aged(correction: str, design: str, age: int, seed: int) -> Run:
     """Train on rollouts of one age, corrected in one way."""
     return online_run(
         config_of(design, seed), reference_seed=seed, look_every=6,
@@ -64,16 +66,17 @@ def decoupled(design: str, age: int, seed: int) -> Run:
 
 def jobs() -> Iterator[tuple[str, Callable[[], Run]]]:
     """List all runs, those of the acceptance table first."""
-    for seed in SEEDS:
-        for design in DESIGNS:
-            for age in AGES:
-                for correction in LOSSES:
-                    if design == "one update" and age == 0 and correction != "clip":
-                        continue  # the ratio is 1: all three are the same run
-                    key = f"{design}/{correction}/{age}/{seed}"
-                    yield key, later(aged, design, correction, age, seed)
-            for age in (4, 16):
-                yield f"{design}/decoupled/{age}/{seed}", later(decoupled, design, age, seed)
+    for first in (True, False):
+        for seed in SEEDS:
+            for design, correction, age in product(DESIGNS, (*LOSSES, "decoupled"), AGES):
+                if (design, age) == ("one update", 0) and correction != "clip":
+                    continue  # the ratio is 1: all are the same run
+                if correction == "decoupled" and age < 4:
+                    continue
+                if ((design, age) in ACCEPTANCE) != first:
+                    continue
+                run = decoupled if correction == "decoupled" else partial(aged, correction)
+                yield f"{design}/{correction}/{age}/{seed}", later(run, design, age, seed)
 
 
 def record() -> None:

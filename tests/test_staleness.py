@@ -99,8 +99,8 @@ def test_the_loss_is_the_loop_with_three_policies(seed, decoupled_loss):
     columns = draw(seed)
     terms = []
     for new, proximal, behaviour, advantage in zip(*(c.tolist() for c in columns), strict=True):
-        rho = math.exp(new - proximal)
-        term = min(rho * advantage, min(max(rho, 0.8), 1.2) * advantage)
+        ratio = math.exp(new - proximal)
+        term = min(ratio * advantage, min(max(ratio, 0.8), 1.2) * advantage)
         terms.append(min(math.exp(proximal - behaviour), 1.5) * term)
     found = decoupled_loss(*columns, clip_epsilon=0.2, largest_weight=1.5)
     assert found.item() == pytest.approx(-sum(terms) / len(terms), abs=1e-12)

@@ -276,8 +276,8 @@ def test_with_equal_edges_the_surrogate_is_the_usual_one():
     ratios = (new - old).exp()
     theirs = variants.asymmetric_surrogate(ratios, advantages, clip_low=0.2, clip_high=0.2)
     expected = [
-        min(rho * a, min(max(rho, 0.8), 1.2) * a)
-        for rho, a in zip(ratios.flatten().tolist(), advantages.flatten().tolist(), strict=True)
+        min(ratio * a, min(max(ratio, 0.8), 1.2) * a)
+        for ratio, a in zip(ratios.flatten().tolist(), advantages.flatten().tolist(), strict=True)
     ]
     assert_close(theirs.flatten(), float64(*expected), **EXACT)
 
@@ -422,8 +422,8 @@ def test_pieces_of_a_batch_add_up_if_the_weights_are_those_of_the_whole(
     expected = 0.0
     for i, length in enumerate(lengths):
         for t in range(length):
-            rho, a = math.exp((new - old)[i, t].item()), advantages[i, t].item()
-            expected -= weight[i] * min(rho * a, min(max(rho, 0.8), 1.2) * a)
+            ratio, a = math.exp((new - old)[i, t].item()), advantages[i, t].item()
+            expected -= weight[i] * min(ratio * a, min(max(ratio, 0.8), 1.2) * a)
     assert loss.item() == pytest.approx(expected, rel=1e-6)
     assert gradient(loss, old).count_nonzero() == 0
 

@@ -47,6 +47,7 @@ from ppo_lessons.variants.methods import (
     unchanged,
 )
 from ppo_lessons.variants.offline import train_accepted, train_dpo
+from ppo_lessons.variants.optimizer import warm_adam
 from ppo_lessons.variants.preference import (
     dpo_loss,
     implicit_rewards,
@@ -113,4 +114,5 @@ __all__ = [
     "train_accepted",
     "train_dpo",
     "unchanged",
+    "warm_adam",
 ]

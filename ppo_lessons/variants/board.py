@@ -1,4 +1,4 @@
-"""What does a method change? The functions themselves are asked, so the answer is never out of date.
+"""What does a method change? The functions are asked, so the answer cannot be out of date.
 
     baseline      add 1 to the scores of one group, or of all: do the advantages stay?
     scale         multiply the scores of one group, or of all: do they stay?

@@ -10,11 +10,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor
 from torch.nn.utils import clip_grad_norm_
-from torch.optim import Adam
 
 from ppo_lessons.shapes import check_positive
 from ppo_lessons.tokens import LanguageModel, Prompts, Responses, score_responses
 from ppo_lessons.variants.losses import aggregate
+from ppo_lessons.variants.optimizer import warm_adam
 from ppo_lessons.variants.preference import dpo_loss, sequence_log_probs
 
 Rows = list[dict[str, float]]
@@ -135,7 +135,7 @@ def fit(
     minibatch_size: int,
     generator: Generator,
 ) -> Rows:
-    """Take one Adam step on each minibatch, several times over all rows.
+    """Take one step of `warm_adam` on each minibatch, several times over all rows.
 
     Args:
         policy: what is trained.
@@ -156,7 +156,7 @@ def fit(
         num_rows=num_rows, learning_rate=learning_rate, num_epochs=num_epochs,
         minibatch_size=minibatch_size,
     )  # fmt: skip
-    optimizer = Adam(policy.parameters(), lr=learning_rate, betas=(0.9, 0.95))
+    optimizer = warm_adam(policy, learning_rate=learning_rate)
     epochs: Rows = []
     for _ in range(num_epochs):
         steps: list[dict[str, Any]] = []
