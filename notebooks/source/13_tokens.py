@@ -10,9 +10,9 @@
 #
 # The rest of the lesson is bookkeeping. Prompts are long and short, answers too, and all of them lie in one
 # tensor. Nearly every line that handles them can be off by one, and then nothing crashes: the program trains,
-# and what it learns is a little beside the point. Of the public bug reports on this kind of program, most are
-# of this kind. One number finds the greater part of them, before anything is trained. You will see seven wrong
-# programs, and which of them the number does not find.
+# and what it learns is a little beside the point. The public bug reports on such programs are full of it. You
+# meet seven wrong programs here. One number finds five of them, before anything is trained, and you find out
+# which two it passes, and what finds those.
 #
 # The words that you need: a **policy** π gives each action a probability, made from its **logits** by a
 # softmax. The **ratio** of an action is π / π_old, new over old. An episode is **terminated** where the task
@@ -179,7 +179,7 @@ show(
 #
 # $$\log \pi(a_t \mid s_t) = \log \text{softmax}(z_{P-1+t} / \tau)\,[a_t]$$
 #
-# τ is a temperature, and for now it is 1. The package does it in three lines:
+# τ is a temperature, and for now it is 1. In the package:
 
 # %%
 show_source(lm.token_log_probs)

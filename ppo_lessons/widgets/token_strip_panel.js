@@ -20,7 +20,8 @@ export function compute({ way, token, recording }) {
 // Three figures, or `least` digits where a column is narrow.
 function short(number, least = 2) {
   const size = Math.abs(number);
-  return written(number, size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.0995 ? 2 : least);
+  return written(number, size >= 99.95 ? 0 : size >= 9.995 ? 1
+    : size > 0 && size < 0.0995 ? least : 2);
 }
 
 const fine = (number) => short(number, 3);
