@@ -33,7 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--cache", type=Path)
     options = parser.parse_args(arguments)
-    if options.minutes is not None:  # what Ctrl-C would do
+    if options.minutes is not None:  # what Ctrl-C would do, also in the background of a shell
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         timer = threading.Timer(60 * options.minutes, os.kill, (os.getpid(), signal.SIGINT))
         timer.daemon = True
         timer.start()
