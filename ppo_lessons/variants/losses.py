@@ -210,7 +210,11 @@ def sequence_surrogate_loss(
 
 
 def token_weights(
-    mask: Bool[Tensor, "B T"], *, mode: Mode, max_length: int | None = None
+    mask: Bool[Tensor, "B T"],
+    *,
+    mode: Mode,
+    max_length: int | None = None,
+    dtype: torch.dtype | None = None,
 ) -> Float[Tensor, "B T"]:
     """Say how much each token weighs in the loss: that is all by which aggregations differ.
 
@@ -226,9 +230,10 @@ def token_weights(
         mask: true at the tokens that the policy chose.
         mode: one of `MODES`.
         max_length: the longest response allowed (tokens); needed by "constant" alone.
+        dtype: of the weights; torch's default if left out.
 
     Returns:
-        The weights (float64 if that is torch's default, else float32); 0 where the mask is false.
+        The weights; 0 where the mask is false.
 
     Raises:
         ValueError: if the mode is unknown, or "constant" has no max_length of at least 1.
@@ -241,7 +246,7 @@ def token_weights(
     if mode not in MODES:
         raise ValueError(f"mode is {mode!r}; expected one of {', '.join(MODES)}. Choose one.")
     responses = mask.any(1).sum().clamp(min=1)
-    counted = mask.to(torch.get_default_dtype())
+    counted = mask.to(dtype or torch.get_default_dtype())
     if mode == "token_mean":
         return counted / mask.sum().clamp(min=1)
     if mode == "sequence_mean":
@@ -281,7 +286,7 @@ def aggregate(
         TypeError: if the mask is not boolean.
     """
     check_same_shape(terms=terms, mask=mask)
-    weights = token_weights(mask, mode=mode, max_length=max_length).to(terms.dtype)
+    weights = token_weights(mask, mode=mode, max_length=max_length, dtype=terms.dtype)
     return (stop_masked(terms, mask).masked_fill(~mask, 0) * weights).sum()
 
 

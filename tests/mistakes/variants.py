@@ -402,7 +402,7 @@ def weights_of(mask, mode, max_length):
 
 
 @breaks("token_weights")
-def padding_counted(mask, *, mode, max_length=None):
+def padding_counted(mask, *, mode, max_length=None, dtype=None):
     """Divides by the number of places, padding included."""
     if mode == "token_mean":
         return mask.to(torch.get_default_dtype()) / mask.numel()
@@ -410,13 +410,13 @@ def padding_counted(mask, *, mode, max_length=None):
 
 
 @breaks("token_weights")
-def mean_of_means_everywhere(mask, *, mode, max_length=None):
+def mean_of_means_everywhere(mask, *, mode, max_length=None, dtype=None):
     """Averages within responses first, whatever was asked: the switch does nothing."""
     return weights_of(mask, "sequence_mean", max_length)
 
 
 @breaks("token_weights")
-def responses_not_counted(mask, *, mode, max_length=None):
+def responses_not_counted(mask, *, mode, max_length=None, dtype=None):
     """Forgets to divide by the number of responses in the constant mode: the step grows with it."""
     if mode == "constant":
         return mask.to(torch.get_default_dtype()) / max_length
@@ -424,7 +424,7 @@ def responses_not_counted(mask, *, mode, max_length=None):
 
 
 @breaks("token_weights")
-def longest_of_the_batch_for_the_longest_allowed(mask, *, mode, max_length=None):
+def longest_of_the_batch_for_the_longest_allowed(mask, *, mode, max_length=None, dtype=None):
     """Divides by the longest response of this batch: the constant is none."""
     return weights_of(mask, mode, int(mask.sum(1).max()))
 
