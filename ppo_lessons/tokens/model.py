@@ -53,7 +53,7 @@ class ModelConfig:
         Raises:
             ValueError: otherwise.
         """
-        check_positive(**vars(self))
+        check_positive(**{name: float(size) for name, size in vars(self).items()})
         if self.width % self.num_heads:
             raise ValueError(
                 f"width is {self.width} and num_heads {self.num_heads}; expected a width that the "
@@ -284,7 +284,7 @@ def scaled_log_probs(
     Raises:
         ValueError: if temperature is not above 0.
     """
-    check_positive(temperature=temperature)
+    check_positive(temperature=float(temperature))
     wide = logits if logits.dtype == torch.float64 else logits.float()
     return (wide / temperature).log_softmax(dim=-1)
 
