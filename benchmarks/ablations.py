@@ -5,7 +5,7 @@
     python -m benchmarks.ablations --only map parts   some of them
 
 Finished runs are kept in the cache of the course, so that it can be broken off and gone on with.
-Once all studies are there, `ppo_lessons/recorded/ablations.json` is written.
+`ppo_lessons/recorded/ablations.json` gets each study as soon as all of its runs are there.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from ppo_lessons.runs import versions, write_text
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the studies, and record them once all are there."""
+    """Run the studies, and record each once it is whole."""
     parser = argparse.ArgumentParser(description="Record the studies of lesson 11.")
     parser.add_argument("--only", nargs="+", choices=list(STUDIES), default=list(STUDIES))
     parser.add_argument("--minutes", type=float, help="stop after so many, and keep what is there")
@@ -45,11 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             given = {"cache": options.cache, "workers": options.workers}
             results[name] = run_study(STUDIES[name], **given)
             print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
+            if options.only == list(STUDIES):
+                record(results)
     except KeyboardInterrupt:
         print("stopped; go on with the same command", file=sys.stderr)
         return 130
-    if set(results) == set(STUDIES):
-        print(record(results))
     return 0
 
 

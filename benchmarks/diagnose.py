@@ -11,12 +11,13 @@ import argparse
 import json
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from benchmarks.record import RESULTS, write_result
+from ppo_lessons.ablations import run_replicas
 from ppo_lessons.debugging import BUGS, ZOO_CONFIG
 from ppo_lessons.diagnose import diagnose
 from ppo_lessons.envs import TASKS, BatchedEnvs, Envs, NormalizedEnvs
@@ -33,6 +34,9 @@ HEALTHY: dict[str, PPOConfig] = {
     "MountainCar": ZOO_CONFIG,
 }
 
+# Slots whose replacement has no batched form.
+LONE = ("networks", "collect", "total_loss", "gradient_step")
+
 
 def environments(task: str, config: PPOConfig) -> Envs:
     """N copies of a task; Pendulum's are normalised, as its preset wants it."""
@@ -40,20 +44,25 @@ def environments(task: str, config: PPOConfig) -> Envs:
     return NormalizedEnvs(envs, gamma=config.gamma) if task == "Pendulum" else envs
 
 
-def one_run(task: str, config: PPOConfig, bug: str) -> History:
-    """Train once."""
+def train_all(task: str, bug: str, seeds: Sequence[int]) -> list[History]:
+    """Train once for each seed: side by side where the loop has a batched form, else in turn."""
+    config = ZOO_CONFIG if bug else HEALTHY[task]
     parts = BUGS[bug].parts if bug else Parts()
-    return train(config, envs=environments(task, config), parts=parts)
+    configs = [replace(config, seed=seed) for seed in seeds]
+    if task != "Pendulum" and not (bug and BUGS[bug].slot in LONE):
+        return run_replicas(configs, task=TASKS[task](), parts=parts)
+    return [train(each, envs=environments(task, each), parts=parts) for each in configs]
 
 
-def plan() -> Iterator[tuple[str, str, int]]:
-    """What is to be run: task, bug and seed; healthy runs first."""
+def plan() -> Iterator[tuple[str, str, tuple[int, ...]]]:
+    """What is to be run: task, bug and seeds; healthy runs first."""
+    for task in HEALTHY:
+        if task != "Pendulum":
+            yield task, "", tuple(HEALTHY_SEEDS)
+    for bug in BUGS:
+        yield "CartPole", bug, tuple(BUG_SEEDS)
     for seed in HEALTHY_SEEDS:
-        for task in HEALTHY:
-            yield task, "", seed
-    for seed in BUG_SEEDS:
-        for bug in BUGS:
-            yield "CartPole", bug, seed
+        yield "Pendulum", "", (seed,)
 
 
 def summary(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -92,22 +101,21 @@ def main() -> None:
     found: dict[str, dict[str, Any]] = {}
     if path.is_file():
         found = json.loads(path.read_text(encoding="utf-8"))["runs"]
-    for task, bug, seed in plan():
-        key = f"{task}/{bug or 'healthy'}/{seed}"
-        if key in found or time.monotonic() > until:
+    for task, bug, seeds in plan():
+        keys = [f"{task}/{bug or 'healthy'}/{seed}" for seed in seeds]
+        if found.keys() >= set(keys) or time.monotonic() > until:
             continue
-        config = ZOO_CONFIG if bug else HEALTHY[task]
-        history = one_run(task, replace(config, seed=seed), bug)
-        findings = diagnose(history)
-        found[key] = {
-            "alarms": [finding.name for finding in findings if finding.alarm],
-            "remarks": [finding.name for finding in findings if not finding.alarm],
-            "last_return": history["episode_return"][-1],
-        }
-        print(key, found[key], flush=True)
-        if options.rows:
-            path_of_rows = options.rows / f"{key.replace('/', '-')}.json"
-            path_of_rows.write_text(json.dumps(history.rows), encoding="utf-8")
+        for key, history in zip(keys, train_all(task, bug, seeds), strict=True):
+            findings = diagnose(history)
+            found[key] = {
+                "alarms": [finding.name for finding in findings if finding.alarm],
+                "remarks": [finding.name for finding in findings if not finding.alarm],
+                "last_return": history["episode_return"][-1],
+            }
+            print(key, found[key], flush=True)
+            if options.rows:
+                kept = options.rows / f"{key.replace('/', '-')}.json"
+                kept.write_text(json.dumps(history.rows), encoding="utf-8")
         content = {"summary": summary(found), "runs": found}
         write_result("diagnose", "python -m benchmarks.diagnose", content)
     print(json.dumps(summary(found), indent=2))

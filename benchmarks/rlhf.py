@@ -14,10 +14,12 @@ shows into `ppo_lessons/recorded/rlhf.json`.
 import argparse
 import copy
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -58,6 +60,7 @@ COMMAND = "python -m benchmarks.rlhf"
 SEEDS = (0, 1, 2)
 NUM_HELD_OUT = 512
 EVERY = 2  # iterations from one look at held-out prompts to the next
+COLLAPSED = 50  # nats from the reference: log-probabilities so large that rounding shows
 SHOWN = 6  # prompts whose answers are kept word by word
 
 
@@ -87,20 +90,23 @@ HEAVY = RLHFConfig(
 RUNS: dict[str, Run] = {
     "beta 0": Run(RLHFConfig(beta=0)),
     "beta 0.1": Run(RLHFConfig(beta=0.1)),
+    "beta 0.2": Run(RLHFConfig(beta=0.2)),
     "beta 0.3": Run(RLHFConfig(beta=0.3)),
     "beta 1": Run(RLHFConfig(beta=1)),
+    "beta 3": Run(RLHFConfig(beta=3)),
     "beta 0, clip 0.05": Run(RLHFConfig(beta=0, clip_epsilon=0.05)),
     "beta 0.3, no clip": Run(RLHFConfig(beta=0.3), NO_CLIP),
     "4x4, clip": Run(HEAVY, reward="verifier"),
     "4x4, no clip": Run(HEAVY, NO_CLIP, reward="verifier"),
     "adaptive beta": Run(
-        RLHFConfig(beta=0.1), next_beta=partial(adaptive_beta, target_kl=1.0, kl_horizon=640)
+        RLHFConfig(beta=0.1), next_beta=partial(adaptive_beta, target_kl=1.0, kl_horizon=320)
     ),
 }
 CURVES = (
     *("success", "greedy_success", "score", "kl_reference", "length", "no_eos", "bangs"),
     *("entropy", "fraction_outside", "kl_k3", "beta", "ev_lambda", "ev_monte_carlo"),
 )
+IN_WORDS = ("beta 0", "beta 0.1", "beta 0.3", "beta 1")  # runs whose answers the notebook shows
 STAGES = ("collect", "score", "squeeze", "renew")
 
 
@@ -327,12 +333,18 @@ def acceptance(starts: dict[str, Any], runs: dict[str, dict[str, Any]]) -> list[
         "4x4 steps without clip: success ends at 0.10 or less": lambda: each(
             final("4x4, no clip", "success"), lambda x: x <= 0.1
         ),
-        "first ratios deviate from 1 by 1e-5 or less": lambda: each(
-            [
-                max(run[seed]["largest_first_ratio_deviation"] for run in runs.values())
-                for seed in starts
-            ],
-            lambda x: x <= 1e-5,
+        "before each update all ratios are within 1e-5 of 1, unless a run has collapsed": lambda: (
+            each(
+                [
+                    max(
+                        run[seed]["largest_first_ratio_deviation"]
+                        for run in runs.values()
+                        if run[seed]["final"]["kl_reference"] < COLLAPSED
+                    )
+                    for seed in starts
+                ],
+                lambda x: x <= 1e-5,
+            )
         ),
     }
     rows = []
@@ -365,9 +377,12 @@ def recorded() -> dict[str, Any]:
 def save(found: dict[str, Any]) -> None:
     """Write the whole result, and the part that travels with the package."""
     table = acceptance(found["starts"], found["runs"])
-    write_result("rlhf", COMMAND, {"acceptance": table, **found})
+    flatten_lists(write_result("rlhf", COMMAND, {"acceptance": table, **found}))
     small = {
-        name: {seed: without(run, "settings") for seed, run in by_seed.items()}
+        name: {
+            seed: without(run, "settings", *(() if name in IN_WORDS else ("answers", "prompts")))
+            for seed, run in by_seed.items()
+        }
         for name, by_seed in found["runs"].items()
     }
     content = {
@@ -376,7 +391,19 @@ def save(found: dict[str, Any]) -> None:
         "starts": found["starts"],
         "runs": small,
     }
-    write_result("rlhf", COMMAND, content, folder=RECORDED)
+    flatten_lists(write_result("rlhf", COMMAND, content, folder=RECORDED))
+
+
+def flatten_lists(path: Path) -> None:
+    """Write each list of numbers or words on one line: a curve is one line, and not twenty."""
+    text = path.read_text(encoding="utf-8")
+    flat = re.sub(
+        r"\[\n\s+([^\[\]{}]*?)\n\s+\]",
+        lambda found: "[" + re.sub(r",\n\s+", ", ", found[1]) + "]",
+        text,
+    )
+    assert json.loads(flat) == json.loads(text)
+    path.write_text(flat, encoding="utf-8")
 
 
 def without(run: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -392,24 +419,33 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=float("inf"))
     arguments = parser.parse_args()
     torch.set_num_threads(1)
-    began, found = time.monotonic(), recorded()
+    began = time.monotonic()
     for seed in map(str, arguments.seeds):
-        if seed not in found["starts"]:
-            found["starts"][seed] = start_of(int(seed))
-            save(found)
-            print("start", seed, found["starts"][seed], flush=True)
+        if seed not in recorded()["starts"]:
+            keep(("starts", seed), start_of(int(seed)))
         for name in arguments.only:
-            by_seed = found["runs"].setdefault(name, {})
-            if by_seed.get(seed, {}).get("settings") == settings(name):
+            before = recorded()["runs"].get(name, {}).get(seed, {})
+            if before.get("settings") == settings(name):
                 continue
             if time.monotonic() - began > 60 * arguments.minutes:
                 print("more is left to do: run it again")
                 return
-            by_seed[seed] = one_run(name, int(seed))
-            save(found)
-            print(name, seed, by_seed[seed]["final"], by_seed[seed]["cpu_seconds"], flush=True)
+            run = one_run(name, int(seed))
+            keep(("runs", name, seed), run)
+            print(name, seed, run["final"], run["cpu_seconds"], flush=True)
+    found = recorded()
     for row in acceptance(found["starts"], found["runs"]):
         print("holds " if row["holds"] else "FAILS ", row["claim"], row["by_seed"])
+
+
+def keep(place: tuple[str, ...], content: dict[str, Any]) -> None:
+    """Add one measurement to what is there by now; another process may have added some, too."""
+    found = recorded()
+    shelf: dict[str, Any] = found
+    for name in place[:-1]:
+        shelf = shelf.setdefault(name, {})
+    shelf[place[-1]] = content
+    save(found)
 
 
 if __name__ == "__main__":
