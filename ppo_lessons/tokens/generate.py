@@ -160,7 +160,14 @@ def draw_top_tokens(
 def most_likely_tokens(
     logits: Float[Tensor, "B V"],
 ) -> tuple[Int[Tensor, " B"], Float[Tensor, " B"]]:
-    """Give the most likely token of each row and its log-probability (nats)."""
+    """Give the most likely token of each row.
+
+    Args:
+        logits: of the next token.
+
+    Returns:
+        The tokens, and the log-probability of each at temperature 1 (nats).
+    """
     log_probs, tokens = scaled_log_probs(logits).max(dim=-1)
     return tokens, log_probs
 
