@@ -40,7 +40,7 @@ HOMES = {
     "gymnasium": {"envs", "networks", "cli", "bench"},
     "IPython": {"notebook", "widgets", "grading"},
     "packaging": {"notebook"},
-    "tqdm": {"cli", "grading"},
+    "tqdm": {"ablations", "cli", "grading"},
     "tyro": {"cli", "gpu_run"},
 }
 # library that pyproject.toml does not declare -> why it is there all the same
