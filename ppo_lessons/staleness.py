@@ -32,6 +32,7 @@ from ppo_lessons.shapes import (
     stop_masked,
 )
 from ppo_lessons.tokens import Prompts, Responses
+from ppo_lessons.variants.sampling import check_at_least_one
 
 Data = TypeVar("Data")
 
@@ -52,7 +53,7 @@ class VersionedBuffer(Generic[Data]):
     """
 
     def __init__(self, capacity: int):
-        check_positive(capacity=capacity)
+        check_at_least_one(capacity=capacity)
         self.capacity = capacity
         self.dropped = 0
         self._waiting: deque[tuple[int, Data]] = deque()

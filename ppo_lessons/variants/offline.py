@@ -11,11 +11,11 @@ from jaxtyping import Float, Int
 from torch import Generator, Tensor
 from torch.nn.utils import clip_grad_norm_
 
-from ppo_lessons.shapes import check_positive
 from ppo_lessons.tokens import LanguageModel, Prompts, Responses, score_responses
 from ppo_lessons.variants.losses import aggregate
 from ppo_lessons.variants.optimizer import warm_adam
 from ppo_lessons.variants.preference import dpo_loss, sequence_log_probs
+from ppo_lessons.variants.sampling import check_at_least_one
 
 Rows = list[dict[str, float]]
 
@@ -152,10 +152,7 @@ def fit(
     Raises:
         ValueError: if there is no row, or a number is not above 0.
     """
-    check_positive(
-        num_rows=num_rows, learning_rate=learning_rate, num_epochs=num_epochs,
-        minibatch_size=minibatch_size,
-    )  # fmt: skip
+    check_at_least_one(num_rows=num_rows, num_epochs=num_epochs, minibatch_size=minibatch_size)
     optimizer = warm_adam(policy, learning_rate=learning_rate)
     epochs: Rows = []
     for _ in range(num_epochs):

@@ -6,6 +6,7 @@ from torch import nn
 from torch.optim import Adam, Optimizer
 
 from ppo_lessons.shapes import check_positive
+from ppo_lessons.variants.sampling import check_at_least_one
 
 
 def warm_adam(networks: nn.Module, *, learning_rate: float, warmup_steps: int = 20) -> Optimizer:
@@ -29,7 +30,8 @@ def warm_adam(networks: nn.Module, *, learning_rate: float, warmup_steps: int = 
     Raises:
         ValueError: if a number is not above 0.
     """
-    check_positive(learning_rate=learning_rate, warmup_steps=warmup_steps)
+    check_positive(learning_rate=learning_rate)
+    check_at_least_one(warmup_steps=warmup_steps)
     optimizer = Adam(networks.parameters(), lr=learning_rate, betas=(0.9, 0.95), eps=1e-5)
     taken = 0
 

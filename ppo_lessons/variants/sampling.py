@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from ppo_lessons.shapes import check_finite, check_floating, check_positive, check_same_shape
+from ppo_lessons.shapes import check_finite, check_floating, check_same_shape
 from ppo_lessons.variants.advantages import same_group
 
 
@@ -151,7 +151,7 @@ def best_of_n_kl(num_draws: int) -> float:
 
     Source: Stiennon et al. 2020 give the formula; Beirami et al. 2024 show that it is a bound.
     """
-    check_positive(num_draws=num_draws)
+    check_at_least_one(num_draws=num_draws)
     return math.log(num_draws) - (num_draws - 1) / num_draws
 
 
@@ -176,3 +176,14 @@ def accepted(scores: Float[Tensor, " B"], *, at_least: float) -> Bool[Tensor, " 
     check_floating(scores=scores)
     check_finite(scores=scores)
     return scores >= at_least
+
+
+def check_at_least_one(**counts: int) -> None:
+    """Require whole numbers from 1 on.
+
+    Raises:
+        ValueError: with the first that is smaller.
+    """
+    for name, count in counts.items():
+        if count < 1:
+            raise ValueError(f"{name} is {count}; expected at least 1. Choose a larger {name}.")
