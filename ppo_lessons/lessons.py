@@ -282,6 +282,10 @@ LESSONS: tuple[Lesson, ...] = (
         minutes=45,
         prerequisites=("rlhf", "variants"),
         module=True,
+        notebook=True,
+        exercise=True,
+        figures=True,
+        checks=True,
     ),
 )
 

@@ -184,11 +184,11 @@ check.paired_interval(paired_interval)
 # The best checkpoint has 4 labels. Is the loss as sure as if it had 400?
 
 # %%
-# answer: evidence.mended_loss
+# answer: evidence.mended_excess
 from math import sqrt
 
 
-def mended_loss(best_labels, labels, *, accuracy, z):
+def mended_excess(best_labels, labels, *, accuracy, z):
     """Give by how much a loss exceeds the noise."""
     stretch = 1 / (2 * accuracy - 1)
 
@@ -206,8 +206,8 @@ def mended_loss(best_labels, labels, *, accuracy, z):
 
 
 # %%
-# hint("evidence.mended_loss")
-check.mended_loss(mended_loss)
+# hint("evidence.mended_excess")
+check.mended_excess(mended_excess)
 
 # %% [markdown]
 # ## 6. Evidence by hand
@@ -247,7 +247,7 @@ check.evidence_by_hand(evidence_by_hand)
 called = 0.65 * 0.85 + 0.35 * 0.15
 draw = torch.Generator().manual_seed(2)
 pairs = torch.rand(500, 2, 64, generator=draw) < called
-alarms = sum(mended_loss(*pair, accuracy=0.85, z=2.0) > 0 for pair in pairs)
+alarms = sum(mended_excess(*pair, accuracy=0.85, z=2.0) > 0 for pair in pairs)
 assert 0 < alarms < 30, "too many or none at all: does exercise 5 pass?"
 print("500 pairs of looks at a model that does not change: an alarm now and then")
 

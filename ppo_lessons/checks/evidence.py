@@ -336,7 +336,7 @@ EXERCISES = (
         ),
     ),
     FunctionExercise(
-        id="evidence.mended_loss",
+        id="evidence.mended_excess",
         cases=LOSS_CASES,
         gives="number",
         returns="one number: above 0 where the loss exceeds the noise",

@@ -962,7 +962,7 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "evidence.one_of_k": (dealt_anew("right"),),
     "evidence.judged_success": (dealt_anew("labels"), judge_drawn),
     "evidence.paired_interval": (dealt_anew("baseline_right", "candidate_right"), real("z")),
-    "evidence.mended_loss": (dealt_anew("best_labels", "labels"), judge_drawn, real("z")),
+    "evidence.mended_excess": (dealt_anew("best_labels", "labels"), judge_drawn, real("z")),
     "debugging.first_alarm": (beside_seeds,),
     "debugging.update_agreement": (log_prob_pairs, real("advantages")),
     "debugging.mended_iteration": (
@@ -995,7 +995,7 @@ DRAWN_ANEW: Mapping[str, Rule] = {
     "evidence.one_of_k": flags_drawn("right"),
     "evidence.judged_success": flags_drawn("labels"),
     "evidence.paired_interval": flags_drawn("baseline_right", "candidate_right"),
-    "evidence.mended_loss": flags_drawn("best_labels", "labels"),
+    "evidence.mended_excess": flags_drawn("best_labels", "labels"),
     "tokens.positions": padding_drawn,
     "tokens.actions_of_turns": turns_drawn,
     "tokens.masked_mean": lengths_drawn,

@@ -15,7 +15,7 @@ EXERCISES = (
     "one_of_k",
     "judged_success",
     "paired_interval",
-    "mended_loss",
+    "mended_excess",
     "evidence_by_hand",
 )
 RIGHT, passes = new_catalogue(*EXERCISES)
@@ -315,10 +315,10 @@ def excess(
     return function
 
 
-RIGHT["mended_loss"]["in_quadrature"] = excess()
+RIGHT["mended_excess"]["in_quadrature"] = excess()
 
 
-@passes("mended_loss")
+@passes("mended_excess")
 def by_the_packages_estimates(best_labels, labels, *, accuracy, z):
     best, now = (
         evidence.estimate_success(Count(int(each.sum()), len(each)), accuracy=accuracy)
@@ -328,7 +328,7 @@ def by_the_packages_estimates(best_labels, labels, *, accuracy, z):
     return best.success - now.success - z * variance**0.5
 
 
-@passes("mended_loss")
+@passes("mended_excess")
 def everything_in_one_tensor(best_labels, labels, accuracy, z):
     total = torch.zeros((), dtype=torch.float64)
     variance = torch.zeros((), dtype=torch.float64)
@@ -339,7 +339,7 @@ def everything_in_one_tensor(best_labels, labels, accuracy, z):
     return (total - z * variance.sqrt()) / (2 * accuracy - 1)
 
 
-WRONG["mended_loss"] |= {
+WRONG["mended_excess"] |= {
     "errors_added": excess(lambda best, now, a: error_of(best, a) + error_of(now, a)),
     "noise_of_the_best_only": excess(lambda best, now, a: error_of(best, a)),
     "noise_of_now_only": excess(lambda best, now, a: error_of(now, a)),
@@ -432,5 +432,5 @@ ORACLES = {
     "one_of_k": slow_one_of_k,
     "judged_success": slow_judged,
     "paired_interval": slow_paired,
-    "mended_loss": slow_loss,
+    "mended_excess": slow_loss,
 }
