@@ -224,6 +224,8 @@ LESSONS: tuple[Lesson, ...] = (
         prerequisites=("training_loop",),
         module=True,
         checks=True,
+        widgets=("seed_count",),
+        figures=True,
     ),
     Lesson(
         name="debugging",

@@ -19,10 +19,12 @@ HOME = {
     "RatioFromLogits": "ratio_from_logits",
     "ReturnHorizon": "return_horizon",
     "RunScrubber": "run_scrubber",
+    "SeedCount": "seed_count",
     "ThroughputLedger": "throughput_ledger",
     "TokenStrip": "token_strip",
     "TrustRegion": "trust_region_map",
     "ValueFit": "value_fit",
+    "WhichBug": "which_bug",
 }
 # They ask a question and have no picture, no named states and no claims of their own to compute.
 QUESTIONS = ("predict", "quiz")
