@@ -1,10 +1,13 @@
 """The transformer's own promises, and what everything around it refuses."""
 
+import importlib
+
 import pytest
 import torch
 from test_tokens import MASK, MODEL, PROMPTS, SMALL, TOKENS, bits, small_model
 from torch import Generator
 from torch.testing import assert_close
+from waiting import NoWaiting
 
 from ppo_lessons.tokens import (
     BANG,
@@ -239,6 +242,37 @@ def test_rows_of_responses_stay_together():
     assert torch.equal(some.tokens, drawn.tokens[[2, 0]])
     assert torch.equal(some.log_probs, drawn.log_probs[[2, 0]])
     assert torch.equal(some.mask, drawn.mask[[2, 0]])
+
+
+@pytest.fixture
+def accelerator(monkeypatch):
+    """Take the branches of a device whose values are not at hand."""
+    for module in ("shapes", "tokens.language", "tokens.model", "tokens.generate"):
+        found = importlib.import_module(f"ppo_lessons.{module}")
+        monkeypatch.setattr(found, "at_hand", lambda tensor: False)
+
+
+def test_drawing_and_scoring_never_wait_for_a_device(accelerator):
+    with NoWaiting():
+        drawn = generate(MODEL, PROMPTS, max_new_tokens=4, temperature=0.7, generator=seeded())
+        log_probs, _ = score_responses(MODEL, PROMPTS, drawn.tokens, drawn.mask, temperature=0.7)
+        is_correct(PROMPTS, drawn.tokens, drawn.mask)
+    assert_close(log_probs, drawn.log_probs, **SINGLE)
+
+
+def test_what_a_device_draws_is_what_a_cpu_draws(accelerator, monkeypatch):
+    there = generate(MODEL, PROMPTS, max_new_tokens=4, temperature=1.0, generator=seeded())
+    monkeypatch.undo()
+    here = generate(MODEL, PROMPTS, max_new_tokens=4, temperature=1.0, generator=seeded())
+    assert torch.equal(there.tokens, here.tokens)
+    assert torch.equal(there.mask, here.mask)
+
+
+def test_a_prompt_that_is_too_long_is_refused_on_a_device_too(accelerator):
+    with pytest.raises(ValueError, match="longest prompt has 5 tokens, and 8 new ones"):
+        generate(MODEL, PROMPTS, max_new_tokens=8, temperature=1.0, generator=seeded())
+    wide = encode_prompts([[1, 2]], prompt_length=11)  # four real tokens, and four may follow
+    assert len(generate(MODEL, wide, max_new_tokens=4, temperature=1.0, generator=seeded())) == 1
 
 
 # --- prompts ---------------------------------------------------------------------------------

@@ -237,8 +237,10 @@ def check_prompts(model: LanguageModel, prompts: Prompts, max_new_tokens: int) -
             f"prompt {row} ends with padding; expected padding on the left, since the next token "
             "is read off the last column. Move the padding to the front of each row."
         )
-    most = int(positions(prompts.mask).max()) + 1 if at_hand(prompts.mask) else 0
-    if most + max_new_tokens > model.config.context_length:
+    most, room = prompts.tokens.shape[1], model.config.context_length - max_new_tokens
+    if at_hand(prompts.mask) or most > room:  # on an accelerator only if padding may save it
+        most = int(prompts.mask.sum(dim=1).max())
+    if most > room:
         raise ValueError(
             f"the longest prompt has {most} tokens, and {max_new_tokens} new ones may follow; "
             f"expected at most {model.config.context_length} together, the model's context. "
