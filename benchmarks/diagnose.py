@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ HEALTHY: dict[str, PPOConfig] = {
     "MountainCar": ZOO_CONFIG,
 }
 
+RIGHT = Parts()
 # Slots whose replacement has no batched form.
 LONE = ("networks", "collect", "total_loss", "gradient_step")
 
@@ -44,25 +46,36 @@ def environments(task: str, config: PPOConfig) -> Envs:
     return NormalizedEnvs(envs, gamma=config.gamma) if task == "Pendulum" else envs
 
 
-def train_all(task: str, bug: str, seeds: Sequence[int]) -> list[History]:
-    """Train once for each seed: side by side where the loop has a batched form, else in turn."""
-    config = ZOO_CONFIG if bug else HEALTHY[task]
-    parts = BUGS[bug].parts if bug else Parts()
-    configs = [replace(config, seed=seed) for seed in seeds]
-    if task != "Pendulum" and not (bug and BUGS[bug].slot in LONE):
+Unit = tuple[str, str, int]  # task, bug or "", seed
+
+
+def train_all(units: Sequence[Unit]) -> list[History]:
+    """Train once for each: side by side where the loop has a batched form, else in turn."""
+    task = units[0][0]
+    configs = [replace(ZOO_CONFIG if bug else HEALTHY[task], seed=seed) for _, bug, seed in units]
+    parts = [BUGS[bug].parts if bug else RIGHT for _, bug, _ in units]
+    if all(is_batched(*unit) for unit in units):
         return run_replicas(configs, task=TASKS[task](), parts=parts)
-    return [train(each, envs=environments(task, each), parts=parts) for each in configs]
+    pairs = zip(configs, parts, strict=True)
+    return [train(config, envs=environments(task, config), parts=own) for config, own in pairs]
 
 
-def plan() -> Iterator[tuple[str, str, tuple[int, ...]]]:
-    """What is to be run: task, bug and seeds; healthy runs first."""
+def is_batched(task: str, bug: str, seed: int) -> bool:
+    """Whether a run can stand beside others in one batch."""
+    return task != "Pendulum" and not (bug and BUGS[bug].slot in LONE)
+
+
+def plan() -> Iterator[list[Unit]]:
+    """What is to be run, a batch at a time; the first seed of everything comes first."""
     for task in HEALTHY:
         if task != "Pendulum":
-            yield task, "", tuple(HEALTHY_SEEDS)
-    for bug in BUGS:
-        yield "CartPole", bug, tuple(BUG_SEEDS)
-    for seed in HEALTHY_SEEDS:
-        yield "Pendulum", "", (seed,)
+            yield [(task, "", seed) for seed in HEALTHY_SEEDS]
+    for bug_seed, seed in zip_longest(BUG_SEEDS, HEALTHY_SEEDS):
+        if bug_seed is not None:
+            bugs: list[Unit] = [("CartPole", bug, bug_seed) for bug in BUGS]
+            yield [unit for unit in bugs if is_batched(*unit)]
+            yield from ([unit] for unit in bugs if not is_batched(*unit))
+        yield [("Pendulum", "", seed)]
 
 
 def summary(found: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -101,11 +114,11 @@ def main() -> None:
     found: dict[str, dict[str, Any]] = {}
     if path.is_file():
         found = json.loads(path.read_text(encoding="utf-8"))["runs"]
-    for task, bug, seeds in plan():
-        keys = [f"{task}/{bug or 'healthy'}/{seed}" for seed in seeds]
+    for units in plan():
+        keys = [f"{task}/{bug or 'healthy'}/{seed}" for task, bug, seed in units]
         if found.keys() >= set(keys) or time.monotonic() > until:
             continue
-        for key, history in zip(keys, train_all(task, bug, seeds), strict=True):
+        for key, history in zip(keys, train_all(units), strict=True):
             findings = diagnose(history)
             found[key] = {
                 "alarms": [finding.name for finding in findings if finding.alarm],
