@@ -227,7 +227,7 @@ def test_answers_of_a_group_share_their_prompt():
         assert (same == same[0]).all()
 
 
-def test_a_reward_of_nothing_and_no_price_moves_nothing_but_a_price_holds_back():
+def test_a_price_holds_the_policy_back():
     free, _ = run(replace(CONFIG, num_iterations=6, beta=0))
     held, _ = run(replace(CONFIG, num_iterations=6, beta=50))
     assert free["kl_reference"][-1] > 4 * abs(held["kl_reference"][-1])

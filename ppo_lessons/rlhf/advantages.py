@@ -5,7 +5,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from ppo_lessons.gae import compute_gae
-from ppo_lessons.rlhf.rewards import check_answers
+from ppo_lessons.rlhf.checks import check_answers
 from ppo_lessons.shapes import check_same_shape
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ppo_lessons.rlhf.rewards import check_at_least_zero
+from ppo_lessons.rlhf.checks import check_at_least_zero, check_whole
 from ppo_lessons.shapes import check_positive
 from ppo_lessons.tokens.language import RESPONSE_LENGTH
 from ppo_lessons.training_loop import PPOConfig
@@ -25,11 +25,11 @@ class RLHFConfig:
     """G, answers to each prompt, at least 1."""
     max_new_tokens: int = RESPONSE_LENGTH
     """T, tokens of the longest answer, at least 1."""
-    temperature: float = 1.0
+    temperature: int | float = 1.0
     """At which answers are drawn and rated, above 0."""
-    beta: float = 0.3
+    beta: int | float = 0.3
     """β, price of one nat of KL(π ‖ π_ref), at least 0 (reward per nat)."""
-    reward_limit: float | None = None
+    reward_limit: int | float | None = None
     """Scores beyond ±limit are cut to it, above 0 (reward); None leaves them as they are."""
     gamma: float = 1.0
     """γ, discount per token, in [0, 1]."""
@@ -59,18 +59,17 @@ class RLHFConfig:
             ValueError: with the first field that is out of its range.
             TypeError: with the first field of another type.
         """
-        for whole in ("num_iterations", "num_prompts", "group_size", "max_new_tokens"):
-            number = getattr(self, whole)
-            if not isinstance(number, int) or isinstance(number, bool):
-                raise TypeError(
-                    f"{whole} is {number!r}, a {type(number).__name__}; expected int. Give {whole} "
-                    "as a whole number."
-                )
-            check_positive(**{whole: number})
-        check_positive(temperature=self.temperature, critic_learning_rate=self.critic_learning_rate)
+        check_whole(
+            num_iterations=self.num_iterations, num_prompts=self.num_prompts,
+            group_size=self.group_size, max_new_tokens=self.max_new_tokens,
+        )  # fmt: skip
+        check_positive(
+            temperature=float(self.temperature),
+            critic_learning_rate=float(self.critic_learning_rate),
+        )
         check_at_least_zero(beta=self.beta)
         if self.reward_limit is not None:
-            check_positive(reward_limit=self.reward_limit)
+            check_positive(reward_limit=float(self.reward_limit))
         self.of_update()  # checks the rest
 
     @property

@@ -1,5 +1,6 @@
 """What sets the price β from one iteration to the next."""
 
+from ppo_lessons.rlhf.checks import check_whole
 from ppo_lessons.shapes import check_positive
 
 
@@ -18,7 +19,7 @@ def keep_beta(beta: float, kl: float, *, num_samples: int) -> float:
 
 
 def adaptive_beta(
-    beta: float, kl: float, *, target_kl: float, num_samples: int, kl_horizon: float
+    beta: float, kl: float, *, target_kl: float, num_samples: int, kl_horizon: int | float
 ) -> float:
     """Raise the price a little when the policy is too far from its reference, lower it otherwise.
 
@@ -49,7 +50,8 @@ def adaptive_beta(
     Source: Ziegler et al. 2019, "Fine-tuning language models from human preferences"; there the
     factor is 0.1 per batch, in its published code num_samples / horizon.
     """
-    check_positive(beta=beta, target_kl=target_kl, num_samples=num_samples, kl_horizon=kl_horizon)
+    check_positive(beta=beta, target_kl=target_kl, kl_horizon=float(kl_horizon))
+    check_whole(num_samples=num_samples)
     if num_samples >= 5 * kl_horizon:
         raise ValueError(
             f"kl_horizon is {kl_horizon} for {num_samples} answers; expected more than a fifth of "

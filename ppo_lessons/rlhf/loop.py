@@ -177,7 +177,7 @@ def start(
         reference=asked,
         optimizer=optimizer,
         generator=Generator(device).manual_seed(config.seed),
-        beta=config.beta,
+        beta=float(config.beta),
         history=History(config=config, networks=networks),
         has_critic=critic is not None,
     )
@@ -243,7 +243,7 @@ def metrics_row(state: TokenState, verifier: Verifier | None) -> dict[str, Any]:
         return row | {"value_loss": None, "ev_lambda": None, "ev_monte_carlo": None}
     mask = responses.mask
     to_go = token_gae(
-        scored.rewards, torch.zeros_like(scored.rewards), mask, gamma=config.gamma, gae_lambda=1
+        scored.rewards, torch.zeros_like(scored.rewards), mask, gamma=config.gamma, gae_lambda=1.0
     )
     for name, target in {"ev_lambda": batch.returns, "ev_monte_carlo": to_go}.items():
         share = explained_variance(batch.values_old[mask], target[mask]).item()

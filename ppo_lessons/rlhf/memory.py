@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ppo_lessons.shapes import check_positive
+from ppo_lessons.rlhf.checks import check_whole
 from ppo_lessons.tokens.model import ModelConfig
 
 
@@ -55,7 +55,7 @@ class Transformer:
             ValueError: with the first that is out of its range.
         """
         names = ("layers", "width", "heads", "key_heads", "mlp_width", "vocabulary")
-        check_positive(**{name: getattr(self, name) for name in names})
+        check_whole(**{name: getattr(self, name) for name in names})
         if self.heads % self.key_heads:
             raise ValueError(
                 f"key_heads is {self.key_heads} for {self.heads} heads; expected a divisor, since "
@@ -249,7 +249,7 @@ def model_memory(
     Raises:
         ValueError: if a number is not above 0.
     """
-    check_positive(num_answers=num_answers, micro_batch=micro_batch, num_tokens=num_tokens)
+    check_whole(num_answers=num_answers, micro_batch=micro_batch, num_tokens=num_tokens)
     kept = activation_bytes(
         shape, micro_batch=micro_batch, num_tokens=num_tokens, checkpointing=checkpointing
     )

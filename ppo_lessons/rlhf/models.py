@@ -89,9 +89,9 @@ class TokenPolicy(nn.Module):
         ValueError: if the temperature is not above 0.
     """
 
-    def __init__(self, model: LanguageModel, *, temperature: float = 1.0):
+    def __init__(self, model: LanguageModel, *, temperature: int | float = 1.0):
         super().__init__()
-        check_positive(temperature=temperature)
+        check_positive(temperature=float(temperature))
         self.model, self.temperature = model, temperature
 
     @torch.no_grad()
@@ -173,7 +173,7 @@ class TokenNetworks(nn.Module):
         self.policy, self.critic = policy, critic
 
 
-def as_policy(model: Any, name: str, *, temperature: float) -> Any:
+def as_policy(model: Any, name: str, *, temperature: int | float) -> Any:
     """Take a policy as it is, and put a language model into a `TokenPolicy`.
 
     Raises:

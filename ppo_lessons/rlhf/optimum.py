@@ -9,6 +9,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
 
+from ppo_lessons.rlhf.checks import check_whole
 from ppo_lessons.shapes import check_finite, check_floating, check_positive, check_same_shape
 from ppo_lessons.tokens.generate import Responses
 from ppo_lessons.tokens.language import BOS, EOS, Prompts
@@ -93,7 +94,7 @@ class AnswerTree:
     """
 
     def __init__(self, num_words: int, num_tokens: int):
-        check_positive(num_words=num_words, num_tokens=num_tokens)
+        check_whole(num_words=num_words, num_tokens=num_tokens)
         self.num_words, self.num_tokens = num_words, num_tokens
         self.words = torch.tensor([token for token in range(num_words + 1) if token != EOS])
         self.words = self.words[:num_words]

@@ -17,6 +17,7 @@ from jaxtyping import Float
 from torch import Generator, Tensor, nn
 from torch.optim import Adam
 
+from ppo_lessons.rlhf.checks import check_whole
 from ppo_lessons.rlhf.rewards import bradley_terry_loss
 from ppo_lessons.shapes import check_positive
 from ppo_lessons.tokens.cache import cached
@@ -61,8 +62,9 @@ class RewardModelConfig:
         Raises:
             ValueError: otherwise.
         """
-        names = ("num_pairs", "num_steps", "batch_size", "learning_rate", "num_samples")
-        check_positive(**{name: getattr(self, name) for name in names})
+        names = ("num_pairs", "num_steps", "batch_size", "num_samples")
+        check_whole(**{name: getattr(self, name) for name in names})
+        check_positive(learning_rate=float(self.learning_rate))
 
     def learning_rate_at(self, step: int) -> float:
         """Adam's step size at a step, counted from 0."""

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from ppo_lessons.importance import Estimator
+from ppo_lessons.rlhf.checks import check_answers, check_at_least_zero
 from ppo_lessons.shapes import check_bool, check_floating, check_positive, check_same_shape
 
 
@@ -122,8 +123,8 @@ def token_rewards(
     log_probs_reference: Float[Tensor, "B T"],
     mask: Bool[Tensor, "B T"],
     *,
-    beta: float,
-    reward_limit: float | None = None,
+    beta: int | float,
+    reward_limit: int | float | None = None,
 ) -> Float[Tensor, "B T"]:
     """Pay each token: the score of the answer at its last one, minus the price of every step away.
 
@@ -159,7 +160,7 @@ def token_rewards(
             "for each answer. Reduce a score per token to one per answer first."
         )
     if reward_limit is not None:
-        check_positive(reward_limit=reward_limit)
+        check_positive(reward_limit=float(reward_limit))
         scores = scores.clamp(-reward_limit, reward_limit)
     last = last_tokens(mask)
     price = beta * kl_terms(log_probs, log_probs_reference, estimator="k1")
@@ -184,38 +185,3 @@ def last_tokens(mask: Bool[Tensor, "B T"]) -> Int[Tensor, " B"]:
     check_answers(mask)
     places = torch.arange(mask.shape[1], device=mask.device)
     return (mask * places).argmax(dim=1)
-
-
-def check_answers(mask: Bool[Tensor, "B T"]) -> None:
-    """Require a mask of shape [B, T] with at least one token in each row.
-
-    Raises:
-        ValueError: otherwise, with the first answer that has none.
-        TypeError: if mask is not boolean.
-    """
-    check_bool(mask=mask)
-    if mask.ndim != 2 or mask.numel() == 0:
-        raise ValueError(
-            f"mask has shape {tuple(mask.shape)}; expected [B, T] with at least one answer and one "
-            "token. Generate some answers first."
-        )
-    empty = ~mask.any(dim=1)
-    if empty.any():
-        row = int(empty.nonzero()[0])
-        raise ValueError(
-            f"answer {row} is empty: its mask is false everywhere; expected at least one token in "
-            "each answer, the end-of-answer token at least. Leave empty answers out of the batch."
-        )
-
-
-def check_at_least_zero(**numbers: float) -> None:
-    """Require finite numbers that are not negative.
-
-    Raises:
-        ValueError: if one is negative, infinite or NaN.
-    """
-    for name, number in numbers.items():
-        if not 0 <= number < float("inf"):
-            raise ValueError(
-                f"{name} is {number}; expected a finite number of at least 0. Choose {name} so."
-            )

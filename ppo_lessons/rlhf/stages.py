@@ -15,9 +15,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
 
 from ppo_lessons.rlhf.advantages import critic_advantages
+from ppo_lessons.rlhf.checks import check_answers
 from ppo_lessons.rlhf.config import RLHFConfig
 from ppo_lessons.rlhf.models import AnsweringPolicy, pack
-from ppo_lessons.rlhf.rewards import check_answers, token_rewards
+from ppo_lessons.rlhf.rewards import token_rewards
 from ppo_lessons.shapes import check_finite, check_same_shape
 from ppo_lessons.tokens.generate import Responses
 from ppo_lessons.tokens.language import Prompts, draw_prompts
@@ -97,7 +98,7 @@ def score(
     answers: Answers,
     config: RLHFConfig,
     *,
-    beta: float,
+    beta: int | float,
     reference: AnsweringPolicy,
     reward: Reward,
     critic: nn.Module | None,
