@@ -228,9 +228,11 @@ def test_answers_of_a_group_share_their_prompt():
 
 
 def test_a_price_holds_the_policy_back():
-    free, _ = run(replace(CONFIG, num_iterations=6, beta=0))
-    held, _ = run(replace(CONFIG, num_iterations=6, beta=50))
-    assert free["kl_reference"][-1] > 4 * abs(held["kl_reference"][-1])
+    config = replace(CONFIG, num_iterations=8, num_prompts=32, learning_rate=2e-3)
+    free, _ = run(replace(config, beta=0))
+    held, _ = run(replace(config, beta=2))
+    # over three seeds the free one went 3.7, 5.3 and 6.6 times as far
+    assert free["kl_reference"][-1] > 2 * held["kl_reference"][-1]
 
 
 # --- what comes back -----------------------------------------------------------------------------
