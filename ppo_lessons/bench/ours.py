@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ppo_lessons.ablations import run_replicas
+from ppo_lessons.ablations.replicas import Replicas
 from ppo_lessons.bench.clock import Clock, Race, repeated
 from ppo_lessons.envs import BatchedEnvs, make_envs
 from ppo_lessons.envs.classic import CartPole
@@ -37,6 +39,33 @@ def speed(*, num_envs: int, num_steps: int, iterations: int, batched: bool) -> d
     envs = BatchedEnvs(CartPole(), num_envs) if batched else make_envs(config.env, num_envs)
     clock = Clock()
     train(config, envs=envs, parts=parts, on_iteration=lambda state: clock.mark(state.env_steps))
+    return clock.speed()
+
+
+def replicas(
+    *, num_replicas: int, num_envs: int, num_steps: int, iterations: int
+) -> dict[str, Any]:
+    """Train R learners in one batched run, each with the settings that `speed` has.
+
+    Args:
+        num_replicas: R.
+        num_envs: N of each.
+        num_steps: T.
+        iterations: how many are run; the first does not count.
+
+    Returns:
+        Steps of all of them, and seconds.
+    """
+    config, parts = PRESETS["classic"]
+    total_steps = num_envs * num_steps * iterations
+    config = replace(config, num_envs=num_envs, num_steps=num_steps, total_steps=total_steps)
+    configs = [replace(config, seed=seed) for seed in range(num_replicas)]
+    clock = Clock()
+
+    def on_iteration(running: Replicas) -> None:
+        clock.mark(running.iteration * num_replicas * config.batch_size)
+
+    run_replicas(configs, task=CartPole(), parts=parts, on_iteration=on_iteration)
     return clock.speed()
 
 

@@ -135,7 +135,7 @@ def sections(places: Places) -> tuple[Section, ...]:
     Returns:
         The sections, in the order in which they are run.
     """
-    return (training(places), racing(places), environments(), advantages(), device())
+    return (training(places), racing(places), replicas(), environments(), advantages(), device())
 
 
 def training(places: Places) -> Section:
@@ -261,6 +261,40 @@ def racing(places: Places) -> Section:
             "0, gamma 0.98, lambda 0.8. CleanRL: its own defaults.",
             "CleanRL's ppo.py runs unmodified; its SyncVectorEnv is replaced by one that resets "
             "within the same step, as when the file was written, and that tests its agent.",
+        ),
+    )
+
+
+def replicas() -> Section:
+    """Many small learners at once."""
+    many, lone, one = "ours, 32 of 8 × 64", "one alone, 8 × 64", "one, 256 × 64"
+    batched = {"batched": True}
+    contenders = (
+        Contender(
+            many,
+            Run("ours", "replicas", batch(8, 64, iterations=12) | {"num_replicas": 32}),
+            quick={"iterations": 4},
+        ),
+        Contender(
+            lone, Run("ours", "speed", batch(8, 64, iterations=60) | batched), {"iterations": 20}
+        ),
+        Contender(
+            one, Run("ours", "speed", batch(256, 64, iterations=12) | batched), {"iterations": 4}
+        ),
+    )
+    return Section(
+        name="replicas",
+        title="CartPole, 32 learners in one batched run",
+        unit="steps per CPU second",
+        contenders=contenders,
+        comparisons=(
+            Comparison(many, (lone,), target=5, floor=4),
+            Comparison(many, (one,), target=0.8),
+        ),
+        notes=(
+            "Steps of all 32 together. 32 runs alone, one after the other, are as fast as one.",
+            "All alike: batched environments, 4 epochs of 4 minibatches, two networks of 64 and 64 "
+            "units, clipped value loss.",
         ),
     )
 
