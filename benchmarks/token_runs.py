@@ -130,16 +130,17 @@ def run_all(
     Returns:
         Whether every run is there.
     """
-    runs, began = read_runs(name), time.time()
+    began = time.time()
     for key, job in jobs:
-        if key in runs:
+        if key in read_runs(name):
             continue
         if time.time() - began > seconds:
             return False
-        runs[key] = job()
-        final = runs[key].get("final", {})
+        run = job()
+        final = run.get("final", {})
         print(key, final.get("success"), final.get("greedy_success"), flush=True)
-        write_result(name, command, {**about, "runs": runs})
+        # read again: another process may have added runs meanwhile
+        write_result(name, command, {**about, "runs": {**read_runs(name), key: run}})
     return True
 
 
