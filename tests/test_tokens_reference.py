@@ -294,6 +294,8 @@ def test_a_fingerprint_covers_the_code_it_depends_on(monkeypatch, tmp_path):
     before = fingerprint("toy", Settings(), [name])
     assert before == fingerprint("toy", Settings(), [name])
     assert before != fingerprint("toy", Settings())
+    module.write_text('"""What it is for."""\n# and why\nx = 1  # one\n')
+    assert before == fingerprint("toy", Settings(), [name])
     module.write_text("x = 2\n")
     assert before != fingerprint("toy", Settings(), [name])
 
