@@ -331,6 +331,9 @@ def acceptance(starts: dict[str, Any], runs: dict[str, dict[str, Any]]) -> list[
         "beta 0.3 without clip: success ends at 0.60 or more": lambda: each(
             final("beta 0.3, no clip", "success"), lambda x: x >= 0.6
         ),
+        "adaptive beta: the KL ends within a third of its target, 1 nat": lambda: each(
+            final("adaptive beta", "kl_reference"), lambda x: 2 / 3 <= x <= 4 / 3
+        ),
         "4x4 steps with clip: success ends at 0.35 or more": lambda: each(
             final("4x4, clip", "success"), lambda x: x >= 0.35
         ),

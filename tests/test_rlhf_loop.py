@@ -290,6 +290,16 @@ def test_the_run_stops_when_it_is_told_to():
     assert history.stopped == "on_iteration"
 
 
+def test_a_second_interrupt_leaves_what_is_finished():
+    def impatient(state):
+        if state.iteration == 1:
+            raise KeyboardInterrupt
+
+    history, _ = run(on_iteration=impatient)
+    assert history.stopped == "interrupted"
+    assert len(history) == 1
+
+
 def test_an_adaptive_price_follows_the_distance():
     moves = partial(adaptive_beta, target_kl=1e-3, kl_horizon=24)
     history, _ = run(replace(CONFIG, num_iterations=4), next_beta=moves)
@@ -363,6 +373,22 @@ def test_an_estimator_must_give_two_tensors():
 def test_something_that_cannot_answer_is_no_policy():
     with pytest.raises(TypeError, match="policy is a Linear"):
         run(policy=torch.nn.Linear(2, 2))
+
+
+@pytest.mark.messages
+def test_a_prompt_that_is_all_padding_is_named():
+    def blank(count, *, generator):
+        prompts = draw_prompts(count, generator=generator)
+        return replace(prompts, mask=torch.zeros_like(prompts.mask))
+
+    with pytest.raises(ValueError, match="all false"):
+        run(draw=blank)
+
+
+@pytest.mark.messages
+def test_training_without_gradients_is_refused():
+    with torch.inference_mode(), pytest.raises(ValueError, match="inference_mode is on"):
+        run()
 
 
 @pytest.mark.messages

@@ -36,6 +36,13 @@ def test_a_price_cures_it_and_a_tighter_clip_does_not():
     assert min(final("beta 0.3, no clip", "success")) >= 0.6
 
 
+def test_a_price_that_adapts_meets_its_target():
+    assert all(0.67 < kl < 1.33 for kl in final("adaptive beta", "kl_reference"))
+    for seed in SEEDS:
+        prices = RECORD["runs"]["adaptive beta"][seed]["curves"]["beta"]
+        assert max(prices) > 3 * prices[0]  # it began too low, and rose
+
+
 def test_under_heavy_reuse_the_clip_decides():
     assert min(final("4x4, clip", "success")) >= 0.35
     assert max(final("4x4, no clip", "success")) <= 0.1
@@ -50,7 +57,7 @@ def test_a_higher_price_keeps_the_policy_nearer():
 
 def test_the_table_holds_and_finds_a_run_that_does_not():
     rows = study.acceptance(RECORD["starts"], RECORD["runs"])
-    assert len(rows) == 15
+    assert len(rows) == 16
     assert all(row["holds"] for row in rows)
     assert [row["claim"] for row in rows] == [row["claim"] for row in RECORD["acceptance"]]
     spoiled = copy.deepcopy(RECORD["runs"])

@@ -7,6 +7,7 @@ renew     the new policy answers next; β may move
 """
 
 import math
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -100,6 +101,7 @@ def train_tokens(
 
     Four models take part: the policy and its critic learn, the reference and the reward model are
     asked. With critic=None there are three; `advantages` must then be a function that needs none.
+    Ctrl-C ends the run after the iteration that is under way, as in `train`.
 
     Args:
         config: every number of the run.
@@ -127,19 +129,35 @@ def train_tokens(
             functions give back does not fit or is not finite.
         TypeError: if a model can neither answer nor be wrapped.
     """
+    if torch.is_inference_mode_enabled():
+        raise ValueError(
+            "torch.inference_mode is on; expected it off, since training needs gradients. Call "
+            "train_tokens outside of it."
+        )
     slots = Slots(reward, advantages, parts, next_beta, draw, verifier)
     with one_thread(), torch.enable_grad(), deferred_interrupt() as interrupted:
         state = start(config, policy=policy, reference=reference, critic=critic, parts=parts)
-        state.history.stopped = "finished"
-        while state.iteration < config.num_iterations:
+        state.history.stopped = run(state, slots, on_iteration, interrupted)
+    return state.history
+
+
+def run(
+    state: TokenState,
+    slots: Slots,
+    on_iteration: Callable[[TokenState], object] | None,
+    interrupted: threading.Event,
+) -> str:
+    """Iterate until all iterations are done or something says stop; say which."""
+    try:
+        while state.iteration < state.config.num_iterations:
             iterate(state, slots)
             if on_iteration is not None and wants_to_stop(on_iteration(state)):
-                state.history.stopped = "on_iteration"
-                break
-            if interrupted.is_set() and state.iteration < config.num_iterations:
-                state.history.stopped = "interrupted"
-                break
-    return state.history
+                return "on_iteration"
+            if interrupted.is_set() and state.iteration < state.config.num_iterations:
+                return "interrupted"
+    except KeyboardInterrupt:
+        return "interrupted"
+    return "finished"
 
 
 def start(
