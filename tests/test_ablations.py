@@ -213,8 +213,8 @@ def test_a_replica_that_breaks_harms_no_other():
     with pytest.raises(ValueError, match="not finite"):
         lone_run(configs[1], each[1], SHORT)
     assert (found[1].stopped, len(found[1])) == ("not finite", 0)
-    for r in (0, 2):
-        assert_same_run(found[r], lone_run(configs[r], each[r], SHORT))
+    for index in (0, 2):
+        assert_same_run(found[index], lone_run(configs[index], each[index], SHORT))
 
 
 def test_the_parts_that_were_given_are_left_alone():
@@ -239,10 +239,10 @@ def test_stacked_networks_are_the_networks_side_by_side():
     each = [make(generator=torch.Generator().manual_seed(seed)).double() for seed in range(3)]
     seen = torch.randn(3, 7, 4, generator=torch.Generator().manual_seed(9), dtype=torch.float64)
     stacked = stack_networks(each)
-    for r, networks in enumerate(each):
-        torch.testing.assert_close(stacked.critic(seen)[r], networks.critic(seen[r]))
-        ours = stacked.policy.all_log_probs(seen)[r]
-        torch.testing.assert_close(ours, networks.policy.all_log_probs(seen[r]))
+    for index, networks in enumerate(each):
+        torch.testing.assert_close(stacked.critic(seen)[index], networks.critic(seen[index]))
+        ours = stacked.policy.all_log_probs(seen)[index]
+        torch.testing.assert_close(ours, networks.policy.all_log_probs(seen[index]))
 
 
 # --- what is refused -----------------------------------------------------------------------

@@ -284,7 +284,7 @@ def test_a_process_that_is_stopped_or_killed_leaves_what_it_had(tmp_path, number
         [sys.executable, "-c", code], stdout=subprocess.PIPE, start_new_session=True
     )
     until = time.monotonic() + 120
-    while len(list(tmp_path.glob("half_done/*.pt"))) < workers and time.monotonic() < until:
+    while len(list(tmp_path.glob("unfinished/*.pt"))) < workers and time.monotonic() < until:
         time.sleep(0.1)
     os.kill(process.pid, getattr(signal, f"SIG{number}"))
     assert process.wait(60) != 0
@@ -297,7 +297,7 @@ def test_a_process_that_is_stopped_or_killed_leaves_what_it_had(tmp_path, number
         time.sleep(0.2)
     else:
         pytest.fail("a worker outlived its parent")
-    halves = sorted(tmp_path.glob("half_done/*.pt"))
+    halves = sorted(tmp_path.glob("unfinished/*.pt"))
     assert len(halves) == workers
     assert all(torch.load(half, weights_only=True)["iteration"] > 0 for half in halves)
 

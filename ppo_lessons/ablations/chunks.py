@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-import ppo_lessons
 from ppo_lessons.ablations.networks import signature, why_not_stacked
 from ppo_lessons.ablations.replicas import (
     NOT_FINITE,
@@ -65,7 +64,7 @@ class Chunk:
 @cache
 def code_digest() -> str:
     """Sixteen letters that change with the code that computes a run, not with its comments."""
-    root = Path(ppo_lessons.__file__).parent
+    root = Path(__file__).resolve().parents[1]
     texts = [(root / f"{name}.py").read_text(encoding="utf-8") for name in CODE]
     return digest([without_words(text) for text in texts])
 

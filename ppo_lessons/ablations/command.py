@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import torch
 from torch import Generator
 
 from ppo_lessons.ablations.merge import merge_studies
@@ -164,7 +163,7 @@ def table(result: StudyResult) -> str:
             resamples=RESAMPLES, confidence=CONFIDENCE, generator=generator,
         )  # fmt: skip
         middle = interquartile_mean(scores).item()
-        broken = int(torch.tensor([r.broke_at is not None for r in result.of(setting)]).sum())
+        broken = sum(run.broke_at is not None for run in result.of(setting))
         note = f"   {broken} broke off" if broken else ""
         lines.append(
             f"{setting:{width}}  {len(scores):4}  {middle:6.1f}   {low:.1f} to {high:.1f}{note}"

@@ -89,8 +89,8 @@ class ReplicaEnvs(BatchedEnvs):
         """Draw first states for the replicas in which something ended, and put them there."""
         concerned = ended.view(self.num_replicas, -1).any(dim=1).nonzero().squeeze(-1)
         drawn = [
-            self.task.start(self.envs_each, generator=self.generators[r], dtype=self.dtype)
-            for r in concerned.tolist()
+            self.task.start(self.envs_each, generator=self.generators[index], dtype=self.dtype)
+            for index in concerned.tolist()
         ]
         rows = self._rows[concerned].flatten()
         fresh = {name: torch.cat([own[name] for own in drawn]) for name in drawn[0]}

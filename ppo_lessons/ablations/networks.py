@@ -176,7 +176,9 @@ def unstack_networks(stacked: nn.Module, each: Sequence[nn.Module]) -> None:
         stacked: as `stack_networks` made it.
         each: the networks it was made of; changed in place.
     """
-    for r, networks in enumerate(each):
+    for index, networks in enumerate(each):
         pairs = zip(networks.parameters(), stacked.parameters(), strict=True)
         for own, shared in pairs:
-            own.copy_(shared[r].T if own.ndim == 2 else shared[r])  # `ReplicaLinear` holds Wᵀ
+            own.copy_(
+                shared[index].T if own.ndim == 2 else shared[index]
+            )  # `ReplicaLinear` holds Wᵀ

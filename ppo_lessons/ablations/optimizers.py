@@ -108,7 +108,8 @@ def neighbours(configs: Sequence[PPOConfig], parts: Sequence[Parts]) -> list[sli
         (identity(own.optimizer), config.learning_rate, config.final_learning_rate)
         for config, own in zip(configs, parts, strict=True)
     ]
-    cuts = [0, *(r for r in range(1, len(keys)) if keys[r] != keys[r - 1]), len(keys)]
+    changes = [index for index in range(1, len(keys)) if keys[index] != keys[index - 1]]
+    cuts = [0, *changes, len(keys)]
     return [slice(low, high) for low, high in pairwise(cuts)]
 
 

@@ -297,8 +297,8 @@ class Replicas:
         """Call a score of one's own for each replica, with a critic of its own."""
         unstack_networks(self.networks, [learner.state.networks for learner in self.learners])
         pairs = []
-        for r, learner in enumerate(self.learners):
-            own = Rollout(**{name: tensor[r] for name, tensor in rollout.items()})
+        for index, learner in enumerate(self.learners):
+            own = Rollout(**{name: tensor[index] for name, tensor in rollout.items()})
             pairs.append(learner.parts.call("score", learner.state.networks.critic, own))
         values, next_values = zip(*pairs, strict=True)
         return torch.stack(values), torch.stack(next_values)
@@ -359,32 +359,34 @@ class Replicas:
         counts = ended.flatten(1).sum(dim=1).tolist()
         finished = rollout["episode_returns"][ended].split(counts)  # replica by replica
         seconds = time.perf_counter() - began
-        for r, learner in enumerate(self.learners):
+        for index, learner in enumerate(self.learners):
             if not learner.alive:
                 continue
             state = learner.state
-            returns = finished[r].tolist()
+            returns = finished[index].tolist()
             state.recent_returns.extend(returns)
-            learner.returns.append((sum(returns), counts[r]))
+            learner.returns.append((sum(returns), counts[index]))
             row = {
                 "iteration": self.iteration + 1,
                 "env_steps": (self.iteration + 1) * self.config.batch_size,
                 "episode_return": mean_or_none(state.recent_returns),
-                "num_episodes": counts[r],
+                "num_episodes": counts[index],
                 "learning_rate": state.config.learning_rate_at(self.iteration),
                 "num_epochs": self.config.num_epochs,
-                **{name: last[name][r] for name in ROW_ORDER},
-                **{name: values[r] for name, values in explained.items()},
+                **{name: last[name][index] for name in ROW_ORDER},
+                **{name: values[index] for name, values in explained.items()},
                 "seconds": seconds,
             }
             state.history.rows.append(row)
-            self._tell(learner, stats, r)
+            self._tell(learner, stats, index)
         self._regroup()
 
-    def _tell(self, learner: Learner, stats: Columns, r: int) -> None:
+    def _tell(self, learner: Learner, stats: Columns, index: int) -> None:
         """Let the parts that remember something look at the iteration."""
         for slot in remembered(learner.parts):
-            learner.state.stats = UpdateStats(**{name: stats[name][..., r] for name in ROW_ORDER})
+            learner.state.stats = UpdateStats(
+                **{name: stats[name][..., index] for name in ROW_ORDER}
+            )
             getattr(learner.parts, slot).after_iteration(learner.state)
 
     def _silence_broken(self, rollout: Columns, stats: Columns) -> None:
@@ -402,8 +404,8 @@ class Replicas:
             return
         broken = (~whole).nonzero().squeeze(-1).tolist()
         self.optimizer.silence(broken)
-        for r in broken:
-            self.learners[r].alive = False
+        for index in broken:
+            self.learners[index].alive = False
 
     def _explained(self, rollout: Columns, batch: Columns) -> dict[str, list[float | None]]:
         """Explained variance of each replica, against λ-returns and against what really came."""
@@ -411,8 +413,8 @@ class Replicas:
         against_lambda = torch.vmap(explained_variance)(values, batch["returns"])
         came, reaches_end = self._known_returns(rollout)
         honest = [
-            number_or_none(explained_variance(values[r][reaches_end[r]], came[r][reaches_end[r]]))
-            for r in range(len(self))
+            number_or_none(explained_variance(expected[known], returns[known]))
+            for expected, returns, known in zip(values, came, reaches_end, strict=True)
         ]
         return {
             "ev_lambda": [None if math.isnan(ev) else ev for ev in against_lambda.tolist()],

@@ -126,10 +126,10 @@ class Store:
         left = tuple(run for run in chunk.runs if run not in self._runs)
         return Chunk(left, chunk.batched)
 
-    def half_done(self, chunk: Chunk) -> Path:
+    def unfinished(self, chunk: Chunk) -> Path:
         """Where a chunk is kept while it is under way."""
         runs = [[self._keys[index], seed] for index, seed in chunk.runs]
-        return self.folder / "half_done" / f"{digest(runs)}.pt"
+        return self.folder / "unfinished" / f"{digest(runs)}.pt"
 
     def keep(self, chunk: Chunk, runs: list[Run]) -> None:
         """Write the runs of a chunk, each whole or not at all; then it is no longer half done."""
@@ -137,7 +137,7 @@ class Store:
             path = self._path(index, seed)
             path.parent.mkdir(parents=True, exist_ok=True)
             write_json(path, asdict(run))
-        self.half_done(chunk).unlink(missing_ok=True)
+        self.unfinished(chunk).unlink(missing_ok=True)
         self.read(chunk.runs)
 
     def read(self, runs: Iterable[tuple[int, int]]) -> None:
@@ -295,7 +295,7 @@ def work(
 
 def run_and_keep(store: Store, chunk: Chunk, *, device: str | torch.device, tell: Tell) -> None:
     """Run one chunk from where it was left, and keep its runs."""
-    partial = store.half_done(chunk)
+    partial = store.unfinished(chunk)
     runs = run_chunk(store.study, chunk, partial=partial, device=device, tell=tell)
     store.keep(chunk, runs)
 

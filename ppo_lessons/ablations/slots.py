@@ -43,8 +43,8 @@ def key_of(config: PPOConfig, parts: Parts, slots: str, numbers: str) -> Hashabl
 def groups(keys: Sequence[Hashable]) -> list[Rows]:
     """Which replicas have the same key: neighbours as a slice, others as indices."""
     members: dict[Hashable, list[int]] = {}
-    for r, key in enumerate(keys):
-        members.setdefault(key, []).append(r)
+    for index, key in enumerate(keys):
+        members.setdefault(key, []).append(index)
     return [
         slice(found[0], found[-1] + 1)
         if found[-1] - found[0] + 1 == len(found)

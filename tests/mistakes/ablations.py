@@ -61,9 +61,9 @@ def all_draw_when_one_ends(replicas):
     envs = replicas.envs
 
     def around(inner, state, ended):
-        for r, own in enumerate(ended.view(len(replicas), -1)):
+        for index, own in enumerate(ended.view(len(replicas), -1)):
             if not own.any():
-                envs.task.start(envs.envs_each, generator=envs.generators[r], dtype=envs.dtype)
+                envs.task.start(envs.envs_each, generator=envs.generators[index], dtype=envs.dtype)
         return inner(state, ended)
 
     wrap(envs, "_begin_anew", around)
