@@ -2,7 +2,7 @@
 
     python -m benchmarks.tokens
 
-A reference is trained (20 s), one response is scored in every way of
+A reference is trained (10 s), one response is scored in every way of
 `ppo_lessons.tokens.bookkeeping`, and so are the responses to 1,000 prompts, whose ratios are
 counted. The result is `token_strip.json` in `ppo_lessons/recorded`.
 """

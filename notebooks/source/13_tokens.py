@@ -119,11 +119,11 @@ claim(
 #
 # The policy is a transformer of 100,000 parameters. It was shown answers, most of them wrong on purpose: 35 %
 # in ascending order, 40 % in descending order, the others with two digits exchanged. Such a model, from which
-# the learning by reward will start, is called the **reference**. (Trained on first use, in about 20 s; then it lies in
+# the learning by reward will start, is called the **reference**. (Trained on first use, in about 10 s; then it lies in
 # your cache.)
 
 # %% tags=["nbval-ignore-output"]
-config = lm.ReferenceConfig(num_steps=budget(300, 60))
+config = lm.ReferenceConfig(num_steps=budget(800, 160))
 reference = lm.cached_reference(config)
 
 # %% [markdown]

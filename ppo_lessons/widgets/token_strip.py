@@ -210,7 +210,8 @@ LINES = ("token", "position", "action", "old", "new", "ratio")
 def fine(number: float) -> str:
     """Write with about three figures."""
     size = abs(number)
-    digits = 0 if size >= 99.95 else 1 if size >= 9.995 else 3 if 0 < size < 0.0995 else 2
+    small = 5 if size < 0.00995 else 3
+    digits = 0 if size >= 99.95 else 1 if size >= 9.995 else small if 0 < size < 0.0995 else 2
     return written(number, digits)
 
 

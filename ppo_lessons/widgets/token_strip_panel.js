@@ -17,14 +17,14 @@ export function compute({ way, token, recording }) {
   };
 }
 
-// Three figures, or `least` digits where a column is narrow.
+// About three figures; `least` digits for what is small.
 function short(number, least = 2) {
   const size = Math.abs(number);
   return written(number, size >= 99.95 ? 0 : size >= 9.995 ? 1
     : size > 0 && size < 0.0995 ? least : 2);
 }
 
-const fine = (number) => short(number, 3);
+const fine = (number) => short(number, Math.abs(number) < 0.00995 ? 5 : 3);
 
 // --- the strip: a column for each token, a line for each fact
 
