@@ -17,7 +17,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,8 @@ RUNS: dict[str, Run] = {
     "beta 0.3, no clip": Run(RLHFConfig(beta=0.3), NO_CLIP),
     "4x4, clip": Run(HEAVY, reward="verifier"),
     "4x4, no clip": Run(HEAVY, NO_CLIP, reward="verifier"),
+    "4x4, beta 0.3, clip": Run(replace(HEAVY, beta=0.3)),
+    "4x4, beta 0.3, no clip": Run(replace(HEAVY, beta=0.3), NO_CLIP),
     "adaptive beta": Run(
         RLHFConfig(beta=0.1), next_beta=partial(adaptive_beta, target_kl=1.0, kl_horizon=320)
     ),
@@ -339,6 +341,12 @@ def acceptance(starts: dict[str, Any], runs: dict[str, dict[str, Any]]) -> list[
         ),
         "4x4 steps without clip: success ends at 0.10 or less": lambda: each(
             final("4x4, no clip", "success"), lambda x: x <= 0.1
+        ),
+        "4x4 steps, beta 0.3 with clip: success ends at 0.30 or more": lambda: each(
+            final("4x4, beta 0.3, clip", "success"), lambda x: x >= 0.3
+        ),
+        "4x4 steps, beta 0.3 without clip: success ends at 0.10 or less": lambda: each(
+            final("4x4, beta 0.3, no clip", "success"), lambda x: x <= 0.1
         ),
         "before each update all ratios are within 1e-5 of 1, unless a run has collapsed": lambda: (
             each(

@@ -48,6 +48,12 @@ def test_under_heavy_reuse_the_clip_decides():
     assert max(final("4x4, no clip", "success")) <= 0.1
 
 
+def test_a_price_does_not_stand_in_for_the_clip_under_heavy_reuse():
+    assert min(final("4x4, beta 0.3, clip", "success")) >= 0.3
+    assert max(final("4x4, beta 0.3, no clip", "success")) <= 0.1
+    assert min(final("4x4, beta 0.3, no clip", "kl_reference")) > 10
+
+
 def test_a_higher_price_keeps_the_policy_nearer():
     names = ["beta 0.1", "beta 0.2", "beta 0.3", "beta 1", "beta 3"]
     for seed in range(3):
@@ -57,7 +63,7 @@ def test_a_higher_price_keeps_the_policy_nearer():
 
 def test_the_table_holds_and_finds_a_run_that_does_not():
     rows = study.acceptance(RECORD["starts"], RECORD["runs"])
-    assert len(rows) == 16
+    assert len(rows) == 18
     assert all(row["holds"] for row in rows)
     assert [row["claim"] for row in rows] == [row["claim"] for row in RECORD["acceptance"]]
     spoiled = copy.deepcopy(RECORD["runs"])

@@ -3,6 +3,7 @@
 maximise Σ_y π(y)·r(y) − β·KL(π ‖ π_ref)        →        π*(y) = π_ref(y)·exp(r(y) / β) / Z
 """
 
+from collections.abc import Callable
 from itertools import product
 
 import torch
@@ -163,7 +164,7 @@ class AnswerTree:
         ones = torch.ones((count, 1), dtype=torch.bool)
         return Prompts(torch.full((count, 1), BOS), ones)
 
-    def paying(self, rewards: Float[Tensor, " A"]):  # type: ignore[no-untyped-def]
+    def paying(self, rewards: Float[Tensor, " A"]) -> Callable[[Prompts, Responses], Tensor]:
         """Make the function that pays each answer what the table says.
 
         Args:
