@@ -62,6 +62,7 @@ from ppo_lessons.variants import (
 SEEDS, TUNING_SEED = (0, 1, 2), 3
 NUM_ITERATIONS, BATCH_SIZE, GROUP_SIZE = 60, 128, 8
 RATES = (2e-4, 4e-4, 8e-4)
+MIDDLE = RATES[1]
 COMMAND = "python -m benchmarks.variants"
 GRPO = from_scores(group_advantages)
 
@@ -219,46 +220,47 @@ Job = tuple[str, Callable[[], Run]]
 
 
 def jobs() -> Iterator[Job]:
-    """List all runs: tuning, then the rows of the acceptance table, then one change at a time."""
+    """List all runs: everybody at the middle learning rate first, then tuning, then the rest."""
+    for seed in SEEDS:
+        for name in TUNED:
+            yield online_job(name, MIDDLE, seed)
+        for name, setting in SMALL_BETA.items():
+            yield f"{name}/{seed}", later(offline, name, setting, seed)
+        yield f"best of n/{seed}", later(best_of, seed)
     for name in TUNED:
         for rate in RATES:
-            yield f"tuning/{name}/{rate}", later(online, name, rate, TUNING_SEED)
+            yield online_job(name, rate, TUNING_SEED)
     for name, settings in OFFLINE.items():
         for number, setting in enumerate(settings):
-            yield f"tuning/{name}/{number}", later(offline, name, setting, TUNING_SEED)
+            yield f"{name}/{number}/{TUNING_SEED}", later(offline, name, setting, TUNING_SEED)
+    yield from tuned_jobs()
+
+
+def tuned_jobs() -> Iterator[Job]:
+    """List the runs whose settings tuning has chosen, and those with one thing changed."""
     for seed in SEEDS:
-        yield from online_jobs(TUNED, seed)
-        yield from offline_jobs(seed)
-    for seed in SEEDS:
-        yield from online_jobs([name for name in METHODS if name not in TUNED], seed)
+        for name, method in METHODS.items():
+            yield online_job(name, tuned_rate(method.tuned_as or name), seed)
+        for name in OFFLINE:
+            number = tuned_setting(name)
+            job = later(offline, name, OFFLINE[name][number], seed)
+            yield f"{name}/{number}/{seed}", job
 
 
-def online_jobs(names: list[str], seed: int) -> Iterator[Job]:
-    """List the online runs of a seed, each at the learning rate that was tuned."""
-    for name in names:
-        rate = tuned_rate(METHODS[name].tuned_as or name)
-        yield f"{name}/{seed}", later(online, name, rate, seed)
-
-
-def offline_jobs(seed: int) -> Iterator[Job]:
-    """List what learns from answers drawn once, and what learns nothing."""
-    for name in OFFLINE:
-        yield f"{name}/{seed}", later(offline, name, tuned_setting(name), seed)
-    for name, setting in SMALL_BETA.items():
-        yield f"{name}/{seed}", later(offline, name, setting, seed)
-    yield f"best of n/{seed}", later(best_of, seed)
+def online_job(name: str, rate: float, seed: int) -> Job:
+    """Name an online run by method, learning rate and seed."""
+    return f"{name}/{rate}/{seed}", later(online, name, rate, seed)
 
 
 def tuned_rate(name: str) -> float:
     """Give the learning rate that did best in tuning."""
-    return max(RATES, key=lambda rate: gate_success(f"tuning/{name}/{rate}"))
+    return max(RATES, key=lambda rate: gate_success(f"{name}/{rate}/{TUNING_SEED}"))
 
 
-def tuned_setting(name: str) -> dict[str, Any]:
-    """Give the setting that did best in tuning."""
-    settings = OFFLINE[name]
-    best = max(range(len(settings)), key=lambda i: gate_success(f"tuning/{name}/{i}"))
-    return settings[best]
+def tuned_setting(name: str) -> int:
+    """Give the number of the setting that did best in tuning."""
+    numbers = range(len(OFFLINE[name]))
+    return max(numbers, key=lambda number: gate_success(f"{name}/{number}/{TUNING_SEED}"))
 
 
 def gate_success(key: str) -> float:
