@@ -552,8 +552,8 @@ def slow_iteration(
         for s, a, wish, target in zip(states, actions, normalized, targets, strict=True):
             critic[s] -= learning_rate * (before[s] - target) / count
             ratio = policy[s][a] / first[s][a]
-            done = ratio > 1 + clip_epsilon if wish > 0 else ratio < 1 - clip_epsilon
-            push = 0.0 if done else learning_rate * ratio * wish / count
+            silent = ratio > 1 + clip_epsilon if wish > 0 else ratio < 1 - clip_epsilon
+            push = 0.0 if silent else learning_rate * ratio * wish / count
             for other, chance in enumerate(policy[s]):
                 logits[s][other] += push * ((other == a) - chance)
     return logits, critic
