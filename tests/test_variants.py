@@ -5,6 +5,7 @@ tables; here they are given as the fractions that they are.
 """
 
 import math
+from functools import partial
 from statistics import mean, pstdev, stdev
 
 import pytest
@@ -661,3 +662,57 @@ def test_equal_scores_make_no_pair(make_pairs):
     # a prompt of one response has no partner, and a worse one of another prompt is none
     chosen, rejected = make_pairs(float64(1, 0, 2), torch.tensor([0, 0, 1]))
     assert (chosen.tolist(), rejected.tolist()) == ([0], [1])
+
+
+# --- Half precision, junk, nothing ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_stays_finite(dtype):
+    scores, groups = torch.tensor([1, 1, 0, 1, 0.5, 0.5], dtype=dtype), torch.arange(6) // 2
+    for function in (
+        variants.group_advantages,
+        variants.dr_grpo_advantages,
+        variants.rloo_advantages,
+    ):
+        found = function(scores, groups)
+        assert found.dtype == dtype
+        assert found.isfinite().all()
+    new, old, advantages, mask = draw(5, 2, 6, 4)
+    new = new.to(dtype).requires_grad_()
+    for mode in variants.MODES:
+        loss = variants.token_surrogate_loss(
+            new, old.to(dtype), advantages.to(dtype),
+            clip_epsilon=0.2, mask=mask, mode=mode, max_length=6,
+        )  # fmt: skip
+        assert loss.isfinite()
+        assert gradient(loss, new).isfinite().all()
+
+
+def test_junk_in_padding_changes_no_loss_and_no_gradient():
+    new, old, advantages, mask = draw(6, 2, 6, 4)
+    losses = (
+        *(
+            partial(variants.token_surrogate_loss, clip_epsilon=0.2, mode=mode, max_length=6)
+            for mode in variants.MODES
+        ),
+        partial(variants.sequence_surrogate_loss, clip_epsilon=0.2),
+        partial(variants.cispo_loss, clip_epsilon=0.2),
+        variants.dapo_loss, variants.plain_token_loss, variants.plain_sequence_loss,
+    )  # fmt: skip
+    for loss in losses:
+        found = []
+        for junk in (0.0, NAN, -1e30):
+            columns = [column.masked_fill(~mask, junk) for column in (new, old, advantages)]
+            columns[0].requires_grad_()
+            value = loss(*columns, mask=mask)
+            found.append((value.item(), gradient(value, columns[0])))
+        for value, slope in found[1:]:
+            assert value == found[0][0]
+            assert torch.equal(slope, found[0][1])
+
+
+def test_a_batch_without_a_token_weighs_nothing():
+    mask = torch.zeros(2, 3, dtype=torch.bool)
+    for mode in variants.MODES:
+        assert variants.aggregate(torch.ones(2, 3), mask, mode=mode, max_length=3) == 0
