@@ -12,6 +12,7 @@ from torch.optim import ASGD, SGD
 from ppo_lessons import ablations
 from ppo_lessons.ablations.networks import stack_networks
 from ppo_lessons.ablations.replicas import Replicas
+from ppo_lessons.ablations.statistics import probability_of_improvement
 from ppo_lessons.critic import clipped_value_loss
 from ppo_lessons.envs import Acrobot, BatchedEnvs, CartPole, Pendulum
 from ppo_lessons.gae import compute_gae
@@ -294,6 +295,7 @@ def test_networks_without_a_batched_form_are_refused():
         ablations.run_replicas([CONFIG], task=SHORT, parts=Parts(networks=odd))
 
 
+@pytest.mark.messages
 def test_a_loss_per_sample_is_refused():
     def forgot_the_mean(log_probs, log_probs_old, advantages):
         return -(log_probs - log_probs_old).exp() * advantages
@@ -324,8 +326,6 @@ def test_long_runs_have_the_distribution_of_lone_ones():
     lone = [
         train(own, envs=BatchedEnvs(CartPole(), 8))["episode_return"][-1] for own in configs[32:]
     ]
-    better = ablations.statistics.probability_of_improvement(
-        torch.tensor(found), torch.tensor(lone)
-    )
+    better = probability_of_improvement(torch.tensor(found), torch.tensor(lone))
     # the standard deviation of this number is 0.07 for 32 against 32
     assert 0.25 < better < 0.75

@@ -85,6 +85,7 @@ def test_a_table_that_cannot_be_run_is_refused(changes, sentence):
         small(**given)
 
 
+@pytest.mark.messages
 def test_wrong_types_are_refused():
     with pytest.raises(TypeError, match="the config of a setting is 3, a int; expected PPOConfig"):
         Setting("a", 3)  # type: ignore[arg-type]  # that is the point
@@ -125,6 +126,7 @@ def test_score_and_curve_by_hand():
     # 10 iterations of 32 steps, 10 points; sums of returns and numbers of episodes
     study = small(settings=[Setting("clip", replace(CONFIG, total_steps=320))], seeds=(1,))
     finished = [(0.0, 0), (10.0, 2), (0.0, 0), (6.0, 1), *[(4.0, 1)] * 4, (9.0, 3), (30.0, 4)]
+    rows: list[dict[str, float | None]]
     rows = [{name: float(i) for name in chunks.METRICS} for i in range(10)]
     rows[0]["ev_monte_carlo"] = None
     run = kept(study, 0, 1, History(None, None, rows), finished)
@@ -231,9 +233,12 @@ def test_a_stopped_chunk_goes_on_where_it_was(tmp_path):
         run_chunk(study, chunk, partial=file, device="cpu", tell=after_three)
     assert file.exists()
     rest = []
-    found = run_chunk(
-        study, chunk, partial=file, device="cpu", tell=lambda steps: rest.append(steps)
-    )  # type: ignore[func-returns-value]  # None goes on
+
+    def go_on(steps):
+        rest.append(steps)
+        return False
+
+    found = run_chunk(study, chunk, partial=file, device="cpu", tell=go_on)
     assert rest[0] == sum(told) == 3 * 4 * 32
     assert sum(rest) == study.num_runs * study.total_steps
     assert found == whole
@@ -248,6 +253,7 @@ def test_two_processes_give_what_one_gives(tmp_path):
     assert ours.runs == run_here(study, cache=tmp_path / "one").runs
 
 
+@pytest.mark.messages
 def test_what_goes_wrong_in_a_process_is_said(tmp_path):
     def shapeless(log_probs, log_probs_old, advantages):
         return advantages
@@ -309,7 +315,7 @@ def made(seeds, **changes):
     study = small(seeds=seeds)
     rows = [as_row(setting) for setting in study.settings]
     runs = [
-        Run(setting.name, seed, seed + index, [None, *[1.0] * 9], {"kl_k3": 0.1 * seed})
+        Run(setting.name, seed, float(seed + index), [None, *[1.0] * 9], {"kl_k3": 0.1 * seed})
         for index, setting in enumerate(study.settings)
         for seed in reversed(seeds)
     ]

@@ -115,7 +115,7 @@ def cut_study(study: Study) -> list[Chunk]:
     return sorted(chunks, key=lambda chunk: -cost(study, chunk))
 
 
-def cost(study: Study, chunk: Chunk) -> float:
+def cost(study: Study, chunk: Chunk) -> int:
     """How long a chunk takes, compared with others."""
     epochs = study.settings[chunk.runs[0][0]].config.num_epochs
     return len(chunk.runs) * (1 + epochs) * (1 if chunk.batched else 5)
