@@ -51,6 +51,12 @@ def test_nothing_is_said_of_a_healthy_run(name):
     assert diagnose(RUNS[name]) == []
 
 
+@pytest.mark.parametrize("name", HEALTHY)
+def test_nothing_is_said_of_the_beginning_of_a_healthy_run(name):
+    for length in range(10, len(RUNS[name]["entropy"])):
+        assert diagnose({metric: column[:length] for metric, column in RUNS[name].items()}) == []
+
+
 @pytest.mark.parametrize("name", sorted(UNSEEN))
 def test_a_bug_without_a_trace_is_not_called_something_else(name):
     assert alarms(RUNS[name]) == []
@@ -77,14 +83,14 @@ def test_a_finding_says_the_number_and_where_to_read():
 # --- Single rules --------------------------------------------------------------------------------
 
 
-def flat(count=20, **metrics):
+def flat(count=30, **metrics):
     """A run in which every metric stays as it is, unless a list is given."""
     usual = {
         "env_steps": [1000 * (step + 1) for step in range(count)],
         "episode_return": [10.0 + step for step in range(count)],
         "policy_loss": [-0.01] * count,
         "value_loss": [10 / (1 + step) for step in range(count)],
-        "entropy": [0.69 - 0.02 * step for step in range(count)],
+        "entropy": [0.69 - 0.015 * step for step in range(count)],
         "kl_k1": [0.005] * count,
         "kl_k3": [0.005] * count,
         "fraction_outside": [0.1] * count,
@@ -101,7 +107,7 @@ def test_a_run_in_which_all_is_usual_has_no_finding():
 
 
 def test_a_number_that_is_none_is_said_with_its_iteration():
-    losses = [1.0] * 5 + [math.nan] * 15
+    losses = [1.0] * 5 + [math.nan] * 25
     found = diagnose(flat(value_loss=losses))
     assert found[0].name == "not_finite"
     assert "value_loss is nan from iteration 6 on" in found[0].sentence
@@ -123,18 +129,20 @@ def test_equal_returns_are_a_remark_and_no_alarm():
 
 
 def test_a_return_that_falls_and_stays_low_is_pushed_the_wrong_way():
-    assert alarms(flat(episode_return=[20, 19, 15] + [9.0] * 17)) == ["old_and_new_swapped"]
+    assert alarms(flat(episode_return=[20, 19, 15] + [9.0] * 27)) == ["old_and_new_swapped"]
     # one that rose first has learned something, whatever happened then
-    assert alarms(flat(episode_return=[20, 60, 100] + [9.0] * 17)) == []
+    assert alarms(flat(episode_return=[20, 60, 100] + [9.0] * 27)) == []
 
 
 def test_negative_returns_fall_downwards():
-    assert alarms(flat(episode_return=[-100, -100] + [-150.0] * 18)) == ["old_and_new_swapped"]
-    assert alarms(flat(episode_return=[-150, -150] + [-100.0] * 18)) == []
+    assert alarms(flat(episode_return=[-100, -100, -100] + [-150.0] * 27)) == [
+        "old_and_new_swapped"
+    ]
+    assert alarms(flat(episode_return=[-150, -150, -150] + [-100.0] * 27)) == []
 
 
 def test_a_density_has_no_floor_of_entropy():
-    late = [1.42 - 0.05 * step for step in range(20)]
+    late = [1.42 - 0.05 * step for step in range(30)]
     assert alarms(flat(entropy=late)) == []
 
 

@@ -20,6 +20,7 @@ from ppo_lessons.diagnose.report import Finding
 
 USUAL_CLIP = 0.2  # where a run does not say its ε
 STILL = 1e-5  # nats: below this KL a policy does not move; a slow healthy run has 1e-4
+LONG = 25  # iterations: before, a critic may still be blind, and the first episodes are short ones
 NOTHING = 1e-6  # of a policy loss with normalised advantages; a healthy one is 1e-4 and more
 
 
@@ -92,7 +93,7 @@ class Numbers:
     def critic_is_blind(self) -> bool:
         """Whether the critic explains nothing all along, and its error does not fall."""
         explained, losses = self.share("ev_lambda", 0.1, 1.0), self.all_of("value_loss")
-        if len(explained) < 5 or not losses:
+        if len(self.run) < LONG or not explained or not losses:
             return False
         late = median(losses[len(losses) // 2 :])
         return sorted(explained)[int(0.9 * len(explained))] < 0.1 and late > 0.3 * losses[0]
@@ -267,7 +268,7 @@ def pushed_the_wrong_way(run: Numbers) -> Finding | None:
                 ("old_and_new_swapped",),
             )
     returns = run.all_of("episode_return")
-    if len(returns) >= FEWEST_RETURNS and falls(returns):
+    if len(returns) >= LONG and falls(returns):
         return Finding(
             "old_and_new_swapped",
             "episode_return",
@@ -278,9 +279,6 @@ def pushed_the_wrong_way(run: Numbers) -> Finding | None:
             ("old_and_new_swapped",),
         )
     return None
-
-
-FEWEST_RETURNS = 10
 
 
 def falls(returns: Sequence[float]) -> bool:
@@ -302,7 +300,7 @@ def target_is_a_guess(run: Numbers) -> Finding | None:
     the returns do, it comes back there.
     """
     losses = run.all_of("value_loss")
-    if len(losses) < FEWEST_RETURNS or not all(0.3 < loss < 0.6 for loss in losses):
+    if not losses or not all(0.3 < loss < 0.6 for loss in losses):
         return None
     return Finding(
         "normalized_too_early",
@@ -408,13 +406,13 @@ def runs_into_the_limit(run: Numbers) -> bool:
 def softmax_twice(run: Numbers) -> Finding | None:
     """The entropy lies on the floor that a softmax of probabilities has."""
     actions = run.num_actions
-    if actions is None:
+    if actions is None or len(run.run) < LONG:
         return None
     floor = lowest_entropy_of_two_softmaxes(actions)
     entropy, late = run.all_of("entropy"), run.share("entropy", 0.5, 1.0)
     height = log(actions) - floor
     lies = floor <= min(entropy) and median(late) < floor + 0.3 * height
-    if not lies or max(late) - min(late) > 0.2 * height:
+    if not lies or max(late) - min(late) > 0.15 * height:
         return None
     return Finding(
         "probabilities_as_logits",
@@ -430,7 +428,7 @@ def softmax_twice(run: Numbers) -> Finding | None:
 def nothing_to_learn_from(run: Numbers) -> Finding | None:
     """All episodes earn the same."""
     returns = run.all_of("episode_return")
-    if len(returns) < FEWEST_RETURNS or max(returns) - min(returns) > 1e-3 * abs(fmean(returns)):
+    if not returns or max(returns) - min(returns) > 1e-3 * abs(fmean(returns)):
         return None
     return Finding(
         "all_returns_alike",
