@@ -365,7 +365,7 @@ RESPONSE_MISTAKES = {
     "gives 0 where it finds nothing.",
     "longest_for_all": "All rows count as far as the longest.",
     "first_row_for_all_rows": "All rows count as far as the first.",
-    "eos_only": "Only EOS counts.",
+    "eos_only": "Only EOS counts. The words before it were drawn as well.",
     "turned": "What counts and what does not are exchanged.",
     "first_token_left_out": "The first token is left out. It is the first action.",
     "behind_the_end": "You kept what stands behind the end.",
@@ -386,7 +386,7 @@ TURN_MISTAKES = {
     "every_other_turn": "You counted every second turn. Who wrote it says `own`.",
     "turns_of_the_first_row": "All conversations are cut as the first one.",
     "shifted_to_the_left": "The whole mask stands one place too early.",
-    "padding_counts": "The padding counts as well.",
+    "padding_counts": "The padding in front counts as well. Nobody wrote it.",
 }
 MEAN_MISTAKES = {
     "divided_by_all": "You divided by all places. Divide by those that count.",
@@ -398,7 +398,7 @@ MEAN_MISTAKES = {
     "only_added_up": "You added up and did not divide.",
     "divided_by_rows": "You divided by the number of rows. Divide by the number of tokens.",
     "divided_by_the_longest": "You divided as if all rows were as long as the longest.",
-    "mask_turned": "You averaged the padding.",
+    "mask_turned": "You averaged the padding, and left out what counts.",
     "last_token_left_out": "The last token that counts is left out in each row.",
     "one_added_to_the_count": "You added 1 to the count, so as not to divide by 0. That changes "
     "all means.",
@@ -407,7 +407,7 @@ MEAN_MISTAKES = {
 BY_HAND_MISTAKES = {
     "logits_of_the_token_itself": "You took the logits behind the token. Those in front of it were "
     "there when it was drawn.",
-    "counted_from_one": "Indices begin at 0.",
+    "counted_from_one": "You counted places from 1. Their indices begin at 0.",
     "temperature_as_a_factor": "You multiplied the logits by the temperature.",
     "probability_halved": "You divided the probability by the temperature. Logits are divided: "
     "probabilities are raised to a power, then made to sum to 1 again.",
