@@ -299,7 +299,9 @@ def valley(
             left.plot(places, dash, color=color, label=name)
         left.axhline(flag, color=GOAL, linestyle=":")
         left.annotate("flag", (0, flag), (2, -11), textcoords="offset points", fontsize=9)
-        left.set(xlabel="step", ylabel="place of the car", ylim=(-1.25, 1.55), yticks=[-1, -0.5, 0, 0.5])
+        left.set(
+            xlabel="step", ylabel="place of the car", ylim=(-1.25, 1.55), yticks=[-1, -0.5, 0, 0.5]
+        )
         left.legend(loc="upper left", fontsize=8.5, ncols=1)
         left.set_title("One episode each")
         right.bar(range(len(held)), [100 * share for share in shares], color=NEW_POLICY)
@@ -333,8 +335,10 @@ def reader_study(
             table = np.asarray(table)
             for curve in table:
                 left.plot(env_steps, curve, color=color, linewidth=0.6, alpha=0.25)
+            begun = np.isfinite(table).any(axis=0)  # before the first end there is no return
+            middle = np.nanmedian(table[:, begun], axis=0)
             left.plot(
-                env_steps, np.nanmedian(table, axis=0), dash, color=color, linewidth=3, label=name
+                np.asarray(env_steps)[begun], middle, dash, color=color, linewidth=3, label=name
             )
         left.set(xlabel="environment steps", ylabel="mean return (reward)", ylim=(0, None))
         left.legend(loc="upper left", fontsize=9)
