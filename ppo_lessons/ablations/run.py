@@ -7,6 +7,7 @@ import queue
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -249,8 +250,10 @@ def run_in_processes(chunks: list[Chunk], store: Store, workers: int, bar: Bar) 
     given = (store, chunks, todo, messages, stop, os.getpid())
     processes = [context.Process(target=work, args=given, daemon=True) for _ in range(workers)]
     with ended(processes, stop):
-        for process in processes:
-            process.start()
+        with warnings.catch_warnings():  # Python 3.12 warns of forks: these use one thread each
+            warnings.simplefilter("ignore", DeprecationWarning)
+            for process in processes:
+                process.start()
         left = len(chunks)
         while left:
             try:
