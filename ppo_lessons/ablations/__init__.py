@@ -3,8 +3,8 @@
 A study is a table of settings, the same seeds and budget for each, and what was expected before it
 ran. One run tells a story; many runs tell a difference, with an interval.
 
-The modules in the order in which they are best read: statistics, study, networks, replicas, run,
-merge.
+The modules in the order in which they are best read: statistics, study, networks, envs, slots,
+optimizers, replicas, chunks, run, merge.
 """
 
 from ppo_lessons.ablations.merge import merge_studies
