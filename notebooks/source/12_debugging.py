@@ -734,12 +734,12 @@ claim(
 )
 
 # %% [markdown]
-# ## What no metric shows
+# ## What only a test shows
 #
-# Two rows of the table of metrics are empty, and one more might as well be. *One minibatch, again and again*: each
-# epoch uses the same part of its rows as often as there are minibatches, and throws the others away unread. It
-# learns a little less; another seed would do as much. No probe fails, no ratio is wrong, and the audit agrees with
-# every number. There are only fewer of them. For that you need a test: does each row come exactly once?
+# Two rows of the table of metrics are empty. And one bug is seen by nothing but metrics, which stray a little, as
+# another seed's might: *one minibatch, again and again*. Each epoch uses the same part of its rows as often as
+# there are minibatches, and throws the others away unread. No probe fails, no ratio is wrong, and the audit agrees
+# with every number. There are only fewer of them. For that you need a test: does each row come exactly once?
 
 # %%
 rows_dealt = [
