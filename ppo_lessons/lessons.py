@@ -262,6 +262,8 @@ LESSONS: tuple[Lesson, ...] = (
         minutes=50,
         prerequisites=("tokens", "trust_region", "training_loop"),
         module=True,
+        notebook=True,
+        figures=True,
     ),
     Lesson(
         name="variants",

@@ -4,7 +4,7 @@
 # **May it ship?**
 #
 # A run has ended. Its score went up, its clip fraction stayed low, its critic explains most of the variance. In
-# [lesson 14](14_rlhf.ipynb) you have seen such a run: it gave no right answer any more. So somebody has to decide,
+# lesson 14 you have seen such a run: it gave no right answer any more. So somebody has to decide,
 # from less than they would like to have, whether this model may replace the one in use. Here you build what
 # they need: a number with an interval, a comparison on the same prompts, a judge whose errors are known, a gate
 # that stops a run, and a report that refuses to be written when something is missing.
@@ -25,14 +25,9 @@ from ppo_lessons import claim, compare, evidence, predict, quiz, recorded, setup
 from ppo_lessons.evidence import Count, GateConfig, RecordedRun
 from ppo_lessons.figures import evidence as figures
 from ppo_lessons.rlhf import RLHFConfig, evaluate_answers, train_tokens
-from ppo_lessons.tokens import (
-    VOCABULARY,
-    TokenCritic,
-    cached_reference,
-    draw_prompts,
-    generate,
-    is_correct,
-)
+from ppo_lessons.tokens import TokenCritic, cached_reference
+from ppo_lessons.tokens.generate import generate
+from ppo_lessons.tokens.language import VOCABULARY, draw_prompts, is_correct
 
 setup()
 
@@ -125,6 +120,9 @@ predict("evidence.none_of_ten", None, unit="%")
 none_of_ten = evidence.wilson(Count(0, 10), confidence=0.95)
 compare("evidence.none_of_ten", round(100 * none_of_ten.high, 1), unit="%")
 
+# %% [markdown]
+# As a function:
+
 # %%
 show_source(evidence.wilson)
 
@@ -153,7 +151,7 @@ chance = torch.distributions.Binomial(total, torch.tensor(share, dtype=torch.flo
 weight = chance.log_prob(torch.arange(total + 1, dtype=torch.float64)).exp()
 
 
-def coverage(interval):
+def held_by(interval):
     ends = [interval(hits) for hits in range(total + 1)]
     return sum(w for w, (low, high) in zip(weight, ends, strict=True) if low <= share <= high)
 
@@ -168,12 +166,12 @@ def usual(hits):
 # Both formulas, by the same sum:
 
 # %%
-wilsons = coverage(lambda hits: evidence.wilson(Count(hits, total), confidence=0.95))
+wilsons = held_by(lambda hits: evidence.wilson(Count(hits, total), confidence=0.95))
 claim(
     "evidence.wilson_covers",
     "At a share of 2 in 100 and 64 answers, Wilson's interval holds the truth in 92 to 98.5 of 100 cases.",
     0.92 < wilsons < 0.985,
-    control=("So does p ± 1.96·√(p(1 − p)/n).", 0.92 < coverage(usual) < 0.985),
+    control=("So does p ± 1.96·√(p(1 − p)/n).", 0.92 < held_by(usual) < 0.985),
 )
 
 # %% [markdown]
@@ -218,6 +216,11 @@ claim(
 # %%
 low, high = found.difference
 print(f"the candidate solves {100 * low:.1f} to {100 * high:.1f} of 100 prompts more")
+
+# %% [markdown]
+# Add 4,500 prompts that both solve:
+
+# %%
 agreeing = torch.ones(4500, dtype=torch.bool)
 diluted = evidence.compare_on_same_prompts(
     torch.cat([old, agreeing]), torch.cat([new, agreeing]), confidence=0.95
@@ -304,6 +307,8 @@ raw = [average(lambda count: count.share, p) for p in (0.0, 0.5, 0.9)]
 turned_back = [average(mended, p) for p in (0.0, 0.5, 0.9)]
 print("raw        ", " ".join(f"{number:.3f}" for number in raw))
 print("turned back", " ".join(f"{number:.3f}" for number in turned_back))
+
+# %%
 claim(
     "evidence.judge_mended",
     "Turned back, 64 labels of a judge of accuracy 0.85 are right on average, to 10⁻¹².",
@@ -350,6 +355,8 @@ answers = torch.rand(400, generator=generator) < 0.4
 said = evidence.judge_labels(answers, accuracy=0.85, generator=generator)
 said[answers & (torch.rand(400, generator=generator) < 0.3)] = False  # it overlooks right ones
 seen = evidence.calibrate(said, answers)
+
+# %%
 claim(
     "evidence.one_accuracy_hides",
     "This judge finds fewer of the right answers than of the wrong ones; its accuracy lies between.",
@@ -383,6 +390,9 @@ def best_of(many, trials=2000):
 evaluations = [1, 2, 5, 10, 20]
 believed, fresh = zip(*(best_of(many) for many in evaluations), strict=True)
 compare("evidence.best_of_twenty", round(100 * believed[-1]), unit="%")
+
+# %% [markdown]
+# What chose it, and what fresh labels say of the one that was chosen:
 
 # %%
 show(
@@ -495,12 +505,18 @@ def success_at(name, seed, iteration):
     return seen["success"][seen["iteration"].index(iteration)]
 
 
+# %%
 kept = [
     success_at("beta 0", str(place // 200), each.best)
     for place, each in enumerate(watched["beta 0"])
 ]
 mean_kept, mean_end = sum(kept) / len(kept), sum(ended) / len(ended)
 mean_start = sum(start["reference"]["success"] for start in starts.values()) / len(starts)
+
+# %% [markdown]
+# Averaged over all 600 replays:
+
+# %%
 claim(
     "evidence.rolled_back",
     "What the gate rolls back to is on average better than the unmodified model by more than 0.05.",
@@ -561,7 +577,7 @@ prompts = draw_prompts(400, generator=generator, split="release")
 
 
 # %%
-def answered(model, samples=4):
+def asked(model, samples=4):
     draw = torch.Generator().manual_seed(3)
     seen = [
         generate(model, prompts, max_new_tokens=10, temperature=1.0, generator=draw)
@@ -576,8 +592,12 @@ def answered(model, samples=4):
     return evidence.Answered(right, tokens, **named)
 
 
-# %% tags=["nbval-ignore-output"]
-before, after = answered(reference), answered(policy)
+before, after = asked(reference), asked(policy)
+
+# %% [markdown]
+# What was used, and the parts of the prompts that shall be looked at one by one:
+
+# %%
 versions = {
     "actor": "lesson 17, iteration 10",
     "rollout": "lesson 17, iteration 9",
@@ -590,6 +610,11 @@ by_length = {
     f"{count} digits": torch.tensor([len(each) == count for each in prompts.digits])
     for count in (3, 4, 5)
 }
+
+# %% [markdown]
+# The report:
+
+# %% tags=["nbval-ignore-output"]
 seen_before = draw_prompts(400, generator=generator, split="gate").digits
 told = {"prompts": prompts.digits, "used_before": seen_before, "slices": by_length}
 report = evidence.release_report(before, after, versions=evidence.Versions(**versions), **told)
@@ -620,6 +645,7 @@ def gain(k):
     return of_tries(after, k) - of_tries(before, k)
 
 
+# %%
 claim(
     "evidence.sharper",
     "The candidate gains less in four tries than in one, and gives fewer different answers.",
@@ -738,12 +764,13 @@ claim(
 
 # %%
 grouped = replace(config, group_size=4, critic_learning_rate=1e-3)
-lost = evidence.to_trl(grouped).lost
+print(*evidence.to_trl(grouped).lost, sep="\n")
+
+# %%
 claim(
     "evidence.trl_loses",
     "TRL's PPO has no word for the group size, nor for a learning rate of the critic's own.",
-    refused(lambda: evidence.stage_of("gen", "TRL")) is not None
-    and not {"group_size", "critic_learning_rate"} & set(evidence.to_trl(grouped).settings)
+    not {"group_size", "critic_learning_rate"} & set(evidence.to_trl(grouped).settings)
     and evidence.from_trl(evidence.to_trl(grouped).settings)[0].group_size == 1,
     control=(
         "It carries both over.",
