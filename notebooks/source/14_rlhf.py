@@ -380,10 +380,16 @@ learned = pupil.answer_log_probs().detach()
 
 # %%
 order = best.argsort(descending=True)[:8]
-names = tokens.as_text(tree.tokens[order], tree.mask[order])
+letters = str.maketrans({0: "a", 1: "b", tokens.EOS: "."})  # two words, and the end
+names = [
+    "".join(map(chr, said[kept].tolist())).translate(letters)
+    for said, kept in zip(tree.tokens[order], tree.mask[order], strict=True)
+]
+
+# %%
 show(
     figures.tilted(
-        [name.replace("<", "").replace(">", "") for name in names],
+        names,
         asked.exp()[order].tolist(),
         best.exp()[order].tolist(),
         learned.exp()[order].tolist(),

@@ -40,7 +40,7 @@ def hacked_run(curves: Mapping[str, Curve], *, baseline: float) -> Figure:
         middle.plot(steps, curves["ev_lambda"], "s--", color=OLD_POLICY, markersize=3)
         middle.set(title="The squeeze looks well", ylim=(-0.05, 1.05), ylabel="share")
         middle.annotate(
-            "explained variance", (0.97, 0.42), xycoords="axes fraction", color=OLD_POLICY,
+            "explained variance", (0.97, 0.3), xycoords="axes fraction", color=OLD_POLICY,
             ha="right", fontsize=9,
         )  # fmt: skip
         middle.annotate(
