@@ -1,7 +1,7 @@
 """The zoo on record: one run for each bug, healthy runs beside them, and which probes fail.
 
     python -m benchmarks.debugging runs
-    python -m benchmarks.debugging probes --seeds 2
+    python -m benchmarks.debugging probes --seeds 1
 
 What is there already stays, and is not made again; `--seconds` ends a call early, and the next one
 goes on. Notebook 12 and its widget show what this recorded, `debugging.json` in
@@ -114,7 +114,7 @@ def main() -> None:
     """Record what is asked for."""
     parser = argparse.ArgumentParser()
     parser.add_argument("what", choices=("runs", "probes"))
-    parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     options = parser.parse_args()
     content, until = so_far(), time.monotonic() + options.seconds

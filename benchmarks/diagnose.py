@@ -3,7 +3,7 @@
     python -m benchmarks.diagnose
 
 Its thresholds were set on seeds 1 to 4. Here every bug of the zoo trains on CartPole with seeds 11
-to 13, and a right loop on four tasks with seeds 11 to 15. What is in the result already is not made
+and 12, and a right loop on four tasks with seeds 11 to 15. What is in the result already is not made
 again; `--seconds` ends a call early, and the next one goes on.
 """
 
@@ -25,7 +25,7 @@ from ppo_lessons.envs import TASKS, BatchedEnvs, Envs, NormalizedEnvs
 from ppo_lessons.training_loop import PRESETS, Parts, PPOConfig, train
 from ppo_lessons.types import History
 
-BUG_SEEDS = range(11, 14)
+BUG_SEEDS = range(11, 13)
 HEALTHY_SEEDS = range(11, 16)
 # task -> settings of a right loop
 HEALTHY: dict[str, PPOConfig] = {
