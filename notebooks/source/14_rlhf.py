@@ -386,6 +386,9 @@ names = [
     for said, kept in zip(tree.tokens[order], tree.mask[order], strict=True)
 ]
 
+# %% [markdown]
+# Eight answers, the words written as a and b, the end as a dot:
+
 # %%
 show(
     figures.tilted(
