@@ -54,7 +54,7 @@ def runs_of_one_setting(env_steps: ArrayLike, returns: ArrayLike) -> Figure:
             (order[0], WORSE, "--", "worst seed"),
         ):
             left.plot(steps, curves[place], line, color=color, linewidth=2.6)
-            label_line(left, steps[-1], late[place], name, color)
+            label_line(left, steps[-1], curves[place, -1], name, color)
         left.set(xlabel="environment steps", ylabel="mean return (reward)", ylim=(0, None))
         left.margins(x=0)
         left.set_xlim(steps[0], steps[-1] * 1.18)
@@ -355,8 +355,8 @@ def _intervals(
         runs = np.asarray(runs)
         across = place - 0.28 + 0.4 * (np.arange(len(runs)) + 0.5) / len(runs)
         axes.plot(across, runs, "o", color=OLD_POLICY, markersize=3.5, alpha=0.7)
-        axes.plot([place + 0.25] * 2, [low, high], color=color, linewidth=5, solid_capstyle="butt")
-        axes.plot(place + 0.25, middle, mark, color=color, markersize=8, markeredgecolor="white")
+        axes.plot([place + 0.25] * 2, [low, high], color=color, linewidth=7, solid_capstyle="butt")
+        axes.plot(place + 0.25, middle, mark, color="white", markersize=4)
         axes.annotate(words, (place, 0.02), xycoords=("data", "axes fraction"), ha="center",
                       color=color, fontsize=9, **text)  # fmt: skip
     axes.set_xticks(range(len(rows)), [row[0] for row in rows])

@@ -66,5 +66,5 @@ def seed_count_figure(
         right.set_xticks(range(len(all_num_seeds)), [str(count) for count in all_num_seeds])
         right.set(ylim=(0, MOST * 1.04), xlabel="seeds of each", ylabel="95 % interval of the IQM")
         right.set_title("Intervals shrink as seeds are added")
-        right.legend(loc="lower right", fontsize=8, frameon=True, framealpha=1, edgecolor="none")
+        right.legend(loc="upper right", fontsize=8, frameon=True, framealpha=1, edgecolor="none")
         return picture
