@@ -119,9 +119,12 @@ OFFLINE: dict[str, tuple[dict[str, Any], ...]] = {
 }
 # what happens at small β, whatever the tuning says
 SMALL_BETA = {
-    "DPO, beta 1": {"beta": 1.0, "learning_rate": 3e-4, "num_epochs": 2},
-    "DPO, beta 0.1": {"beta": 0.1, "learning_rate": 3e-4, "num_epochs": 1},
-    "DPO, beta 0.1, 4 epochs": {"beta": 0.1, "learning_rate": 3e-4, "num_epochs": 4},
+    name: {"learning_rate": 3e-4, "minibatch_size": 16, **setting}
+    for name, setting in {
+        "DPO, beta 1": {"beta": 1.0, "num_epochs": 2},
+        "DPO, beta 0.1": {"beta": 0.1, "num_epochs": 1},
+        "DPO, beta 0.1, 4 epochs": {"beta": 0.1, "num_epochs": 4},
+    }.items()
 }
 
 
@@ -164,7 +167,7 @@ def offline(name: str, setting: dict[str, Any], seed: int) -> Run:
     began = time.process_time()
     reference, prompts, responses, scores, groups = drawn_once(seed)
     policy, generator = copy.deepcopy(reference), Generator().manual_seed(seed)
-    shared = {**setting, "minibatch_size": 64, "generator": generator}
+    shared = {"minibatch_size": 64, **setting, "generator": generator}
     if name.startswith("DPO"):
         chosen, rejected = make_pairs(scores, groups)
         epochs = train_dpo(
