@@ -83,9 +83,7 @@ def record() -> None:
     """Write what the notebook shows: looks and alarms of each run."""
     runs = {}
     for key, run in read_runs("staleness").items():
-        alarms = {
-            name: run["curves"][name][5::6] for name in ("fraction_outside", "max_ratio_deviation")
-        }
+        alarms = {name: run["curves"][name] for name in ("fraction_outside", "max_ratio_deviation")}
         runs[key] = {
             "final": run["final"],
             "success": [look["success"] for look in run["looks"]],

@@ -91,14 +91,27 @@ def online_run(
         "success", "kl_reference", "length", "no_eos", "entropy", "fraction_outside", "kl_k3",
         "max_ratio_deviation", "ev_lambda", "ev_monte_carlo",
     )  # fmt: skip
-    curves = {name: [shortened(row[name]) for row in history] for name in kept}
+    curves = {name: history[name] for name in kept}
     if config.group_size > 1:
-        curves["equal_groups"] = [shortened(share) for share in equal]
+        curves["equal_groups"] = equal
     return {
         "final": held_out(inner, split="release", count=NUM_RELEASE, reference=reference),
         "looks": looks,
         "cpu_seconds": round(seconds, 2),
-        "curves": {name: curve for name, curve in curves.items() if curve[0] is not None},
+        "largest": {
+            name: shortened(max(curve)) for name, curve in curves.items() if curve[0] is not None
+        },
+        "means": {
+            name: shortened(sum(curve) / len(curve))
+            for name, curve in curves.items()
+            if curve[0] is not None
+        },
+        # the iterations of the looks only: a file that can be read, and compared
+        "curves": {
+            name: [shortened(number) for number in curve[look_every - 1 :: look_every]]
+            for name, curve in curves.items()
+            if curve[0] is not None
+        },
     }
 
 

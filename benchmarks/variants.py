@@ -281,7 +281,7 @@ def record() -> None:
             kept["num_answers"] = [look["num_answers"] for look in run["looks"]]
             kept["success"] = [look["success"] for look in run["looks"]]
             shown = ("equal_groups", "ev_monte_carlo", "ev_lambda", "fraction_outside")
-            kept |= {name: run["curves"][name][9::10] for name in shown if name in run["curves"]}
+            kept |= {name: run["curves"][name] for name in shown if name in run["curves"]}
         runs[key] = kept
     content = {"seeds": SEEDS, "tuning_seed": TUNING_SEED, "rates": RATES, "runs": runs}
     print(write_result("variants", f"{COMMAND} --record", content, folder=RECORDED))
