@@ -106,7 +106,7 @@ class SeedCount(TeachingWidget):
         "all": _start(num_seeds=64),
         "near": _start(second="clip 0.3", num_seeds=16),
         "near_all": _start(second="clip 0.3", num_seeds=64),
-        "same": _start(second="clip 0.2", num_seeds=4),
+        "same": _start(second="clip 0.2", num_seeds=3),
     }
     PARTS = ("grid_slider", "seed_count")
     DRAGS: ClassVar = (Drag("three", "input[type=range]", 0.01, 0.99, index=0, values=10),)
