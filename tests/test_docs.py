@@ -311,7 +311,7 @@ def test_every_half_truth_is_answered_by_claims_that_exist_or_is_not_yet_shown()
 )
 def test_a_half_truth_without_its_claims_is_found(heading, answer):
     page = f"# Half truths\n\n## {heading}\n\n> It is so.\n\nIt is not. {answer}\n"
-    assert len(list(badly_answered(page, {"clip.capped": "04_clip"}))) == 1
+    assert list(badly_answered(page, {"clip.capped": "04_clip"}))
 
 
 def test_a_half_truth_with_its_claims_passes():
