@@ -590,15 +590,15 @@ def metrics_of(parts):
     return [{**row, "seconds": None} for row in cartpole(parts, 3)[0]]
 
 
-right, late, punished = (
+right_run, late, punished = (
     metrics_of(parts)
     for parts in (healthy, BUGS["rewards_shifted"].parts, BUGS["entropy_punished"].parts)
 )
 claim(
     "debugging.invisible",
     "With rewards one step late the run is the healthy run, in each metric, to the last bit.",
-    late == right,
-    control=("So it is with the sign of the entropy turned.", punished == right),
+    late == right_run,
+    control=("So it is with the sign of the entropy turned.", punished == right_run),
 )
 
 # %% [markdown]
@@ -778,6 +778,32 @@ claim(
 # %% [markdown]
 # So hold each probe to a loop that you trust, before you hold a loop to the probe. And change one thing at a
 # time: who mends two lines at once, and sees it learn, knows of neither whether it was wrong.
+
+# %% [markdown]
+# And one instrument that many trust too far: the same seed. It repeats a run on your machine to the last bit. On
+# another processor sums are added up in another order, and the last digit differs. You can have that at home: turn
+# the rows of each minibatch round before its loss is averaged. The formula is the same.
+
+
+# %%
+def turned_round(log_probs, log_probs_old, advantages, *, clip_epsilon):
+    rows = (each.flip(0) for each in (log_probs, log_probs_old, advantages))
+    return healthy.policy_loss(*rows, clip_epsilon=clip_epsilon)
+
+
+again, turned = metrics_of(healthy), metrics_of(Parts(policy_loss=turned_round))
+
+# %%
+claim(
+    "debugging.same_seed",
+    "The same seed gives the same run again, to the last bit.",
+    again == right_run,
+    control=("So it does if the rows are averaged in another order.", turned == right_run),
+)
+
+# %% [markdown]
+# A few iterations later another action is drawn, and then the runs have nothing in common but their quality. So a
+# mended program is compared by verdicts over seeds, and by tests that are exact; never by a curve, digit by digit.
 
 # %% [markdown]
 # ## Which bug?
