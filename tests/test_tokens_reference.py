@@ -16,11 +16,11 @@ from ppo_lessons.tokens import (
     ReferenceConfig,
     as_text,
     cache_directory,
+    cache_key,
     cached,
     cached_reference,
     draw_demonstrations,
     draw_prompts,
-    fingerprint,
     generate,
     generate_greedy,
     is_correct,
@@ -286,32 +286,32 @@ def test_somebody_without_a_home_has_no_cache(monkeypatch):
     assert cache_directory() is None
 
 
-def test_a_fingerprint_covers_the_code_it_depends_on(monkeypatch, tmp_path):
+def test_a_key_covers_the_code_it_depends_on(monkeypatch, tmp_path):
     module = tmp_path / "lesson_of_this_test.py"
     module.write_text("x = 1\n")
     monkeypatch.syspath_prepend(tmp_path)
     name = module.stem
-    before = fingerprint("toy", Settings(), [name])
-    assert before == fingerprint("toy", Settings(), [name])
-    assert before != fingerprint("toy", Settings())
+    before = cache_key("toy", Settings(), [name])
+    assert before == cache_key("toy", Settings(), [name])
+    assert before != cache_key("toy", Settings())
     module.write_text('"""What it is for."""\n# and why\nx = 1  # one\n')
-    assert before == fingerprint("toy", Settings(), [name])
+    assert before == cache_key("toy", Settings(), [name])
     module.write_text("x = 2\n")
-    assert before != fingerprint("toy", Settings(), [name])
+    assert before != cache_key("toy", Settings(), [name])
 
 
 def test_a_fingerprint_is_the_hash_of_what_was_given_whatever_its_order():
     text = '[1, "toy", {"a": 2, "b": 1}, []]'
     wanted = hashlib.sha256(text.encode()).hexdigest()[:16]
-    assert fingerprint("toy", {"b": 1, "a": 2}) == wanted
+    assert cache_key("toy", {"b": 1, "a": 2}) == wanted
 
 
 @pytest.mark.messages
 def test_what_no_text_can_hold_is_refused():
     with pytest.raises(TypeError, match="not JSON serializable"):
-        fingerprint("toy", {"tensor": torch.ones(1)})
+        cache_key("toy", {"tensor": torch.ones(1)})
     with pytest.raises(ValueError, match="expected a module with a source file"):
-        fingerprint("toy", {}, ["no_such_module_here"])
+        cache_key("toy", {}, ["no_such_module_here"])
 
 
 def test_a_cached_reference_is_the_trained_one(folder, monkeypatch):

@@ -158,23 +158,23 @@ class Report:
             "| | baseline | candidate |",
             "| --- | ---: | ---: |",
             "| success, with 95 % | "
-            + " | ".join(shown(*pair) for pair in self.success.values())
+            + " | ".join(share_as_text(*pair) for pair in self.success.values())
             + " |",
             *(f"| {name} | {old:.3g} | {new:.3g} |" for name, (old, new) in self.rows.items()),
             "",
             "| slice | prompts | gained | lost | difference, 95 % |",
             "| --- | ---: | ---: | ---: | --- |",
-            *(row(part) for part in self.slices),
+            *(slice_as_text(part) for part in self.slices),
         ]
         return "\n".join(lines) + "\n"
 
 
-def shown(share: float, interval: Interval) -> str:
+def share_as_text(share: float, interval: Interval) -> str:
     """Write a share with its interval."""
     return f"{share:.3f} ({interval.low:.3f} to {interval.high:.3f})"
 
 
-def row(part: Slice) -> str:
+def slice_as_text(part: Slice) -> str:
     """Write a slice as a row of a table."""
     found = part.comparison
     low, high = found.difference

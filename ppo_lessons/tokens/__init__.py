@@ -11,7 +11,7 @@ temperature), generate (drawing and scoring), turns (conversations), reference (
 starts from), cache, scale.
 """
 
-from ppo_lessons.tokens.cache import cache_directory, cached, fingerprint
+from ppo_lessons.tokens.cache import cache_directory, cache_key, cached
 from ppo_lessons.tokens.generate import (
     Responses,
     decode,
@@ -91,6 +91,7 @@ __all__ = [
     "attention_mask",
     "before_each_token",
     "cache_directory",
+    "cache_key",
     "cached",
     "cached_reference",
     "choose_scale",
@@ -100,7 +101,6 @@ __all__ = [
     "draw_tokens",
     "draw_top_tokens",
     "encode_prompts",
-    "fingerprint",
     "generate",
     "generate_greedy",
     "is_correct",

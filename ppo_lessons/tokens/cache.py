@@ -73,7 +73,7 @@ def cached(
     folder = cache_directory()
     if folder is None:
         return make()
-    path = folder / f"{name}-{fingerprint(name, config, depends_on)}.pt"
+    path = folder / f"{name}-{cache_key(name, config, depends_on)}.pt"
     found = _read(path)
     if found is not None:
         return found
@@ -82,7 +82,7 @@ def cached(
     return made
 
 
-def fingerprint(name: str, config: Any, depends_on: Sequence[str] = ()) -> str:
+def cache_key(name: str, config: Any, depends_on: Sequence[str] = ()) -> str:
     """Hash all that decides what is made.
 
     Args:
