@@ -210,8 +210,8 @@ def first_failure(bug):
 
 others = ("critic_not_trained", "values_broadcast", "rewards_shifted")
 others += ("probabilities_as_logits", "flags_merged")
-first = {bug: first_failure(bug) for bug in others}
-for bug, probe in first.items():
+fails_first = {bug: first_failure(bug) for bug in others}
+for bug, probe in fails_first.items():
     print(f"{BUGS[bug].title:30} {probe}")
 
 # %% [markdown]
@@ -223,10 +223,10 @@ for bug, probe in first.items():
 claim(
     "debugging.names_the_part",
     "The untrained critic fails first on constant_reward, the column against a row on the next probe.",
-    list(first.values())[:2] == ["constant_reward", "reward_by_observation"],
+    list(fails_first.values())[:2] == ["constant_reward", "reward_by_observation"],
     control=(
         "The column against a row fails on constant_reward already.",
-        first["values_broadcast"] == "constant_reward",
+        fails_first["values_broadcast"] == "constant_reward",
     ),
 )
 
@@ -269,7 +269,8 @@ show(picture, alt=words) if known else print("not yet measured for all bugs")
 claim(
     "debugging.one_probe_one_fault",
     "Merged flags pass the first five probes, and fail on the one that has a time limit.",
-    first["flags_merged"] == "none" and not passes("endless", BUGS["flags_merged"].parts, seed=1),
+    fails_first["flags_merged"] == "none"
+    and not passes("endless", BUGS["flags_merged"].parts, seed=1),
     control=("The healthy loop fails on it, too.", study["probes"]["healthy"]["endless"] > 0),
 )
 
@@ -682,7 +683,7 @@ claim(
 
 # %%
 sure = len(study.get("probe_seeds", []))
-probe_of = {bug: "" if probe == "none" else probe for bug, probe in first.items()}
+probe_of = {bug: "" if probe == "none" else probe for bug, probe in fails_first.items()}
 probe_of |= {"old_on_the_graph": failed[0], "flags_merged": "endless"}
 for name, row in known.items():
     probe_of[name] = next((q for q, count in row.items() if count == sure), "")
