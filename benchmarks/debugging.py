@@ -17,7 +17,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from benchmarks.record import RECORDED, write_result
-from ppo_lessons.debugging import BUGS, PROBE_CONFIG, QUESTIONS, ZOO_CONFIG, passes
+from ppo_lessons.debugging import BUGS, PROBE_CONFIG, QUESTIONS, ZOO_CONFIG, probe_passes
 from ppo_lessons.envs import TASKS, BatchedEnvs
 from ppo_lessons.training_loop import Parts, train
 
@@ -102,7 +102,7 @@ def record_probes(content: dict[str, Any], until: float, *, num_seeds: int) -> N
             if question in row or time.monotonic() > until:
                 continue
             parts = Parts() if name == "healthy" else BUGS[name].parts
-            failed = [not passes(question, parts, seed=seed) for seed in seeds]
+            failed = [not probe_passes(question, parts, seed=seed) for seed in seeds]
             row[question] = sum(failed)
         if row and row != found.get(name):
             found[name] = row

@@ -21,7 +21,7 @@ from ppo_lessons.debugging import (
     EndlessProbe,
     instruments,
     metric_table,
-    passes,
+    probe_passes,
 )
 from ppo_lessons.envs import TASKS, BatchedEnvs
 from ppo_lessons.training_loop import Parts, train
@@ -252,7 +252,7 @@ def test_the_right_loop_passes_every_probe_on_every_recorded_seed():
     ],
 )
 def test_a_probe_finds_what_the_metrics_hide(bug, question):
-    assert not passes(question, BUGS[bug].parts, seed=1)
+    assert not probe_passes(question, BUGS[bug].parts, seed=1)
 
 
 @pytest.mark.full
@@ -263,7 +263,7 @@ def test_a_row_of_the_table_is_as_recorded(name):
     assert set(content["probes"][name]) == set(QUESTIONS)
     for question, failed in content["probes"][name].items():
         if failed in (0, len(content["probe_seeds"])):  # in between it is a matter of the seed
-            assert passes(question, parts, seed=1) == (failed == 0)
+            assert probe_passes(question, parts, seed=1) == (failed == 0)
 
 
 def test_the_endless_probe_is_cut_and_never_ends():
@@ -284,7 +284,7 @@ def test_the_endless_probe_is_cut_and_never_ends():
 
 def test_an_unknown_probe_is_refused():
     with pytest.raises(ValueError, match=r"question is 'dial'; expected one of constant_reward"):
-        passes("dial", Parts(), seed=1)
+        probe_passes("dial", Parts(), seed=1)
 
 
 def test_probes_take_half_a_second_each():

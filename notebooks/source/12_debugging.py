@@ -27,7 +27,7 @@ import torch
 
 from ppo_lessons import budget, claim, compare, predict, quiz, recorded, setup, show, show_source
 from ppo_lessons.audit import audit
-from ppo_lessons.debugging import BUGS, QUESTIONS, ZOO_CONFIG, metric_table, passes
+from ppo_lessons.debugging import BUGS, QUESTIONS, ZOO_CONFIG, metric_table, probe_passes
 from ppo_lessons.diagnose import diagnose
 from ppo_lessons.envs import PROBES, BatchedEnvs, CartPole
 from ppo_lessons.figures import debugging as figures
@@ -175,7 +175,7 @@ claim(
 predict("debugging.first_failure", None, unit="of 5")
 
 # %%
-verdicts = {name: passes(name, sick, seed=1) for name in PROBES}
+verdicts = {name: probe_passes(name, sick, seed=1) for name in PROBES}
 failed = [name for name, passed in verdicts.items() if not passed]
 print("fails:", ", ".join(failed))
 compare("debugging.first_failure", 1 + list(PROBES).index(failed[0]), unit="of 5")
@@ -190,7 +190,7 @@ claim(
     failed == ["reward_by_action", "both"],
     control=(
         "A healthy loop fails at one of the five, too.",
-        not passes(failed[0], healthy, seed=1),
+        not probe_passes(failed[0], healthy, seed=1),
     ),
 )
 
@@ -205,7 +205,9 @@ claim(
 
 # %%
 def first_failure(bug):
-    return next((name for name in PROBES if not passes(name, BUGS[bug].parts, seed=1)), "none")
+    return next(
+        (name for name in PROBES if not probe_passes(name, BUGS[bug].parts, seed=1)), "none"
+    )
 
 
 others = ("critic_not_trained", "values_broadcast", "rewards_shifted")
@@ -244,7 +246,7 @@ known = {
 marks = {name: {q: str(n or "") for q, n in row.items()} for name, row in known.items()}
 
 # %%
-picture = figures.table(
+picture = figures.marked_table(
     list(known),
     list(QUESTIONS),
     marks,
@@ -270,7 +272,7 @@ claim(
     "debugging.one_probe_one_fault",
     "Merged flags pass the first five probes, and fail on the one that has a time limit.",
     fails_first["flags_merged"] == "none"
-    and not passes("endless", BUGS["flags_merged"].parts, seed=1),
+    and not probe_passes("endless", BUGS["flags_merged"].parts, seed=1),
     control=("The healthy loop fails on it, too.", study["probes"]["healthy"]["endless"] > 0),
 )
 
@@ -433,7 +435,7 @@ marks = {
 
 # %%
 show(
-    figures.table(
+    figures.marked_table(
         list(BUGS),
         metrics,
         marks,
@@ -710,7 +712,7 @@ tools = ("probe", "first minibatches", "metric", "audit")
 
 # %%
 show(
-    figures.table(
+    figures.marked_table(
         list(BUGS), tools, found_by, row_labels=titles, title="Four instruments, nineteen bugs"
     ),
     alt="A table of nineteen bugs and four instruments. Each instrument has empty cells; only one row or "
@@ -772,7 +774,7 @@ learner = train(hasty, envs=probe.make(hasty.num_envs)).networks
 claim(
     "debugging.too_short",
     "With three iterations the healthy loop does not pass `both`, with forty it does.",
-    not probe.answered(learner) and passes("both", healthy, seed=1),
+    not probe.answered(learner) and probe_passes("both", healthy, seed=1),
     control=("Three are enough for it.", probe.answered(learner)),
 )
 

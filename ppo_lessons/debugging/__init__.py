@@ -19,7 +19,7 @@ from ppo_lessons.debugging.probing import (
     QUESTIONS,
     EndlessProbe,
     Question,
-    passes,
+    probe_passes,
     probe_table,
 )
 
@@ -35,6 +35,6 @@ __all__ = [
     "lowest_entropy_of_two_softmaxes",
     "mean_ratio_surprise",
     "metric_table",
-    "passes",
+    "probe_passes",
     "probe_table",
 ]

@@ -136,7 +136,7 @@ QUESTIONS: Mapping[str, Question] = MappingProxyType(
 
 
 @torch.no_grad()
-def passes(question: str, parts: Parts, *, seed: int) -> bool:
+def probe_passes(question: str, parts: Parts, *, seed: int) -> bool:
     """Train on one probe, and look at what was learned.
 
     Args:
@@ -181,7 +181,7 @@ def probe_table(
     return {
         bug: {
             question: sum(
-                not passes(question, BUGS[bug].parts if bug else Parts(), seed=seed)
+                not probe_passes(question, BUGS[bug].parts if bug else Parts(), seed=seed)
                 for seed in seeds
             )
             for question in QUESTIONS

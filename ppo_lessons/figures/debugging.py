@@ -82,7 +82,7 @@ def opening(healthy: Run, sick: Run) -> Figure:
         return picture
 
 
-def table(
+def marked_table(
     rows: Sequence[str],
     columns: Sequence[str],
     cells: Mapping[str, Mapping[str, str]],
