@@ -24,7 +24,7 @@ from ppo_lessons.ablations import (
     run_study,
 )
 from ppo_lessons.ablations import run as running
-from ppo_lessons.ablations.chunks import Stopped, cut_study, kept, run_chunk
+from ppo_lessons.ablations.chunks import Stopped, boiled_down, cut_study, run_chunk
 from ppo_lessons.ablations.command import parse_seeds
 from ppo_lessons.ablations.studies import STUDIES
 from ppo_lessons.ablations.study import as_row, describe
@@ -129,7 +129,7 @@ def test_score_and_curve_by_hand():
     rows: list[dict[str, float | None]]
     rows = [{name: float(i) for name in chunks.METRICS} for i in range(10)]
     rows[0]["ev_monte_carlo"] = None
-    run = kept(study, 0, 1, History(None, None, rows), finished)
+    run = boiled_down(study, 0, 1, History(None, None, rows), finished)
     assert run.returns == [None, 5.0, 5.0, 6.0, 4.0, 4.0, 4.0, 4.0, 3.0, 7.5]
     assert run.score == 7.5
     assert run.metrics["kl_k3"] == 4.5
@@ -141,7 +141,7 @@ def test_a_run_that_broke_off_keeps_the_last_score_it_had():
     study = small(settings=[Setting("clip", replace(CONFIG, total_steps=320))], seeds=(1,))
     rows = [dict.fromkeys(chunks.METRICS, 1.0)] * 3
     history = History(None, None, rows, stopped="not finite")
-    run = kept(study, 0, 1, history, [(10.0, 2), (6.0, 3), (0.0, 0)])
+    run = boiled_down(study, 0, 1, history, [(10.0, 2), (6.0, 3), (0.0, 0)])
     assert (run.score, run.broke_at) == (2.0, 96)
     assert run.returns == [5.0, *[2.0] * 9]
 

@@ -179,7 +179,7 @@ def run_chunk(
         stop = tell(steps)
     histories = replicas.histories()
     pairs = zip(chunk.runs, histories, replicas.learners, strict=True)
-    runs = [kept(study, *run, history, learner.returns) for run, history, learner in pairs]
+    runs = [boiled_down(study, *run, history, learner.returns) for run, history, learner in pairs]
     return runs
 
 
@@ -223,7 +223,7 @@ def run_alone(
         history.stopped = NOT_FINITE
     if history.stopped in ("on_iteration", "interrupted"):
         raise Stopped
-    return kept(study, index, seed, history, finished)
+    return boiled_down(study, index, seed, history, finished)
 
 
 # --- what is kept --------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def points_of(study: Study) -> list[int]:
     return [study.total_steps * (i + 1) // study.num_points for i in range(study.num_points)]
 
 
-def kept(study: Study, index: int, seed: int, history: History, finished: Finished) -> Run:
+def boiled_down(study: Study, index: int, seed: int, history: History, finished: Finished) -> Run:
     """Boil a run down to what a study keeps of it.
 
     Args:

@@ -38,7 +38,7 @@ def main(rest: Sequence[str], program: str = "ppo-lessons") -> int:
         result = merge_studies(options.files)
         print(f"{len(result.runs)} runs → {result.to_json(free_path(options.out))}")
         return 0
-    print(table(StudyResult.from_json(options.file)))
+    print(result_table(StudyResult.from_json(options.file)))
     return 0
 
 
@@ -83,7 +83,7 @@ def run_command(options: argparse.Namespace, program: str) -> int:
     except KeyboardInterrupt:
         print(f"stopped; go on with the same command: {program} study run ...", file=sys.stderr)
         raise
-    print(table(result))
+    print(result_table(result))
     print(f"→ {result.to_json(path)}")
     return 0
 
@@ -147,7 +147,7 @@ def free_path(path: Path) -> Path:
     return path
 
 
-def table(result: StudyResult) -> str:
+def result_table(result: StudyResult) -> str:
     """The table of a study: interquartile mean of each setting's scores, with its interval."""
     width = max(map(len, result.settings))
     lines = [f"{result.name}: {SCORE}", f"{'':{width}}  runs     IQM   {CONFIDENCE:.0%} interval"]

@@ -58,7 +58,9 @@ def check_same_study(label: str, first: StudyResult, other: str, second: StudyRe
     for name, words in SAME.items():
         one, two = getattr(first, name), getattr(second, name)
         if one != two:
-            refuse(f"{other} has the {words} {shown(two)}, {label} has {shown(one)}")
+            refuse(
+                f"{other} has the {words} {in_a_sentence(two)}, {label} has {in_a_sentence(one)}"
+            )
     if first.settings != second.settings:
         refuse(
             f"{other} has the settings {', '.join(second.settings)}; {label} has "
@@ -74,10 +76,12 @@ def check_same_study(label: str, first: StudyResult, other: str, second: StudyRe
 def differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> str:
     """Say which entries of the second differ from the first."""
     names = [name for name in {**one, **two} if one.get(name) != two.get(name)]
-    return ", ".join(f"{n} = {shown(two.get(n))} instead of {shown(one.get(n))}" for n in names)
+    return ", ".join(
+        f"{n} = {in_a_sentence(two.get(n))} instead of {in_a_sentence(one.get(n))}" for n in names
+    )
 
 
-def shown(value: Any) -> str:
+def in_a_sentence(value: Any) -> str:
     """A value, short enough for a sentence."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."
