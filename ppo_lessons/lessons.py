@@ -272,6 +272,8 @@ LESSONS: tuple[Lesson, ...] = (
         minutes=45,
         prerequisites=("rlhf",),
         module=True,
+        notebook=True,
+        figures=True,
     ),
     Lesson(
         name="staleness",
