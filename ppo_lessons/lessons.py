@@ -282,6 +282,10 @@ LESSONS: tuple[Lesson, ...] = (
         minutes=30,
         prerequisites=("importance", "rlhf"),
         module=True,
+        notebook=True,
+        exercise=True,
+        checks=True,
+        figures=True,
     ),
     Lesson(
         name="evidence",

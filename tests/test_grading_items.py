@@ -20,9 +20,10 @@ SECRET = b"thirty-two bytes that nobody has"
 LESSONS = (
     *("01_reinforce", "02_importance", "03_trust_region", "04_clip", "05_critic", "06_gae"),
     *("07_rollout", "08_training_loop", "09_continuous", "10_gpu_run"),
-    *("11_ablations", "12_debugging", "13_tokens", "17_evidence"),
+    *("11_ablations", "12_debugging", "13_tokens", "16_staleness"),
+    "17_evidence",
 )
-WITHOUT_GRADIENTS = ("01", "06", "07", "10", "11", "12", "17")
+WITHOUT_GRADIENTS = ("01", "06", "07", "10", "11", "12", "16", "17")
 WITH_GRADIENTS = [stem for stem in LESSONS if stem[:2] not in WITHOUT_GRADIENTS]
 STUDENTS = [f"s{number:02d}" for number in range(12)]
 
@@ -266,6 +267,22 @@ def learned_by_rounds(*, pays, gamma, night, limit):
     return [right[0], late[0], room[0], cut[0], sum(right) / 3]
 
 
+def old_data_by_hand(**given):
+    weight = given["proximal"] / given["behaviour"]
+    weight = given["cap"] if weight > given["cap"] else weight
+    edge, advantage = 1 + given["epsilon"], given["advantage"]
+    ratio, stale = given["now"] / given["proximal"], given["now"] / given["behaviour"]
+    answer = 1.0
+    for _ in range(given["length"]):
+        answer *= math.exp(given["drift"])
+    mean = sum(given["weights"]) / 4
+    return [
+        *(weight, weight * (edge if ratio > edge else ratio) * advantage),
+        *((edge if stale > edge else stale) * advantage, answer),
+        mean**2 / (sum(each * each for each in given["weights"]) / 4),
+    ]
+
+
 def release_by_numbers(**given):
     total, gained, lost = given["total"], given["gained"], given["lost"]
     share = (given["both"] + gained) / total
@@ -309,6 +326,7 @@ BY_HAND: Mapping[str, Callable[..., list[float]]] = {
     "11_ablations": study_by_numbers,
     "12_debugging": learned_by_rounds,
     "13_tokens": batch_of_responses,
+    "16_staleness": old_data_by_hand,
     "17_evidence": release_by_numbers,
 }
 
@@ -453,6 +471,14 @@ def as_asked(log_probs, log_probs_old, advantages, *, farthest, largest, price):
     return total / len(advantages)
 
 
+def giving_way(log_probs_proximal, log_probs_behaviour, *, power, cap, share):
+    found = []
+    for new, old in zip(log_probs_proximal.tolist(), log_probs_behaviour.tolist(), strict=True):
+        weight = (math.exp(new) / math.exp(old)) ** power
+        found.append(weight if weight < cap else (1 - share) * cap + share * weight)
+    return found
+
+
 def unequal_judge(called, given, *, found, refused, floor):
     result = []
     for k, n in zip(called.tolist(), given.tolist(), strict=True):
@@ -476,6 +502,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "11_ablations": groups_rule,
     "12_debugging": as_asked,
     "13_tokens": with_a_floor,
+    "16_staleness": giving_way,
     "17_evidence": unequal_judge,
 }
 
@@ -598,6 +625,7 @@ def test_numbers_far_outside_the_tolerance_are_not(stem):
         ("11_ablations", {"comparisons": 1}),
         ("12_debugging", {"limit": 1}),
         ("13_tokens", {"sharpness": 1.0}),
+        ("16_staleness", {"cap": 9.0}),
         ("17_evidence", {"accuracy": 1.0}),
     ],
 )

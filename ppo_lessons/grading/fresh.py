@@ -831,6 +831,49 @@ def judge_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
         options["accuracy"] = round(hand.random.uniform(0.6, 0.97), 3)
 
 
+def three_policies(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Weights on their side of 1 and of a cap that moves; ratios on their side of a clip, too."""
+    old_cap = options["largest_weight"]
+    options["largest_weight"] = cap = digits(old_cap * hand.random.uniform(0.87, 1.13), 3)
+    order = sorted([(1.0, 1.0), (old_cap, cap)])
+    edges, now = [old for old, _ in order], [new for _, new in order]
+
+    def pair(new: float, old: float) -> tuple[float, float]:
+        start = old - hand.dyadic(0, 50) if old < -100 else hand.near(old)
+        weight = beside(hand, exp(new - old), edges, now)
+        return round(start + log(weight), 6), round(start, 6)
+
+    def quotients(new: str, old: str) -> Any:
+        return together(lambda x, y: (x - y,), inputs[new], inputs[old])[0]
+
+    steps = quotients("log_probs", "log_probs_proximal") if "log_probs" in inputs else None
+    inputs["log_probs_proximal"], inputs["log_probs_behaviour"] = together(
+        lambda new, old: hand.once((new, old), lambda: pair(new, old)),
+        inputs["log_probs_proximal"],
+        inputs["log_probs_behaviour"],
+    )
+    if steps is not None:
+        clip = {"clip_epsilon": options["clip_epsilon"]}
+        before, after = clip_edges(hand, clip)
+        options.update(clip)
+        inputs["log_probs"] = together(
+            lambda step, start: (round(start + log(beside(hand, exp(step), before, after)), 6),),
+            steps,
+            inputs["log_probs_proximal"],
+        )[0]
+
+
+def token_log_ratios(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Log-ratios of tokens; those of ratios too large for a float stay so, and close together."""
+    if max(leaves(inputs["log_ratios"])) < 100:
+        real("log_ratios")(hand, inputs, options)
+        return
+    by = hand.dyadic(-20, 60)
+    inputs["log_ratios"] = each(
+        inputs["log_ratios"], lambda x: round(x + by + hand.random.uniform(-0.2, 0.2), 3)
+    )
+
+
 def intervals_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     """Intervals of as many settings, some above, some below, most of them open."""
     pairs = drawn_intervals(hand.random.randrange(2**32), len(inputs["lows"]))
@@ -878,6 +921,7 @@ def search_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
 OF_GAE = (real("rewards"), scored_values, fraction("gamma", "gae_lambda"))
 OF_CLIP = (clipped_ratios, real("advantages"))
 OF_PAIRS = (log_prob_pairs, real("advantages"))
+OF_OLD_DATA = (three_policies, real("advantages"))
 OF_GAUSSIANS = (real("actions", "means"), real("log_stds"))
 RULES: Mapping[str, tuple[Rule, ...]] = {
     "reinforce.log_prob": (logits,),
@@ -958,6 +1002,10 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "tokens.response_mask": (renamed_words,),
     "tokens.actions_of_turns": (longer_turns,),
     "tokens.masked_mean": (real("values"),),
+    "staleness.capped_weights": (three_policies,),
+    "staleness.decoupled_loss": OF_OLD_DATA,
+    "staleness.effective_shares": (token_log_ratios,),
+    "staleness.mended_stale_loss": OF_OLD_DATA,
     "evidence.share_interval": (dealt_anew("right"), real("z")),
     "evidence.one_of_k": (dealt_anew("right"),),
     "evidence.judged_success": (dealt_anew("labels"), judge_drawn),
@@ -991,6 +1039,7 @@ DRAWN_ANEW: Mapping[str, Rule] = {
     "gpu_run.autoreset": terminations_drawn,
     "continuous.scaled_rewards": some_ends_drawn,
     "ablations.verdicts": intervals_drawn,
+    "staleness.effective_shares": lengths_drawn,
     "evidence.share_interval": flags_drawn("right"),
     "evidence.one_of_k": flags_drawn("right"),
     "evidence.judged_success": flags_drawn("labels"),

@@ -186,6 +186,15 @@ def two_logits(random: Random, stage: str) -> dict[str, list[float]]:
     return {"chosen": row(random, count, chosen), "other": other}
 
 
+def old_samples(random: Random, stage: str) -> dict[str, list[float]]:
+    """Draw samples that the policy would draw more often by now, or less, a little or by far."""
+    drawn = moved(random, stage)
+    return {
+        "log_probs_proximal": drawn["log_probs"],
+        "log_probs_behaviour": drawn["log_probs_old"],
+    }
+
+
 def without_values(random: Random, stage: str) -> dict[str, Any]:
     """Draw a rollout of which only what was reached is valued."""
     rollout = cut_rollout(random, stage)
@@ -391,6 +400,15 @@ OWN: tuple[FunctionExercise | NumbersExercise, ...] = (
         "the mean log-ratio of the cut sampler",
         "the mean over tokens",
         "the mean over columns",
+    ),
+    function("staleness", old_samples, FLAT, gives="same shape"),
+    numbers(
+        "staleness",
+        "the weight of the sample",
+        "its decoupled objective",
+        "its clipped objective",
+        "the ratio of the answer",
+        "the share that is left",
     ),
     function("evidence", labelled_models, FLAT, gives="same shape"),
     numbers(
