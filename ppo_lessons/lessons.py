@@ -263,6 +263,8 @@ LESSONS: tuple[Lesson, ...] = (
         prerequisites=("tokens", "trust_region", "training_loop"),
         module=True,
         notebook=True,
+        exercise=True,
+        checks=True,
         figures=True,
     ),
     Lesson(

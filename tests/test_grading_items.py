@@ -20,10 +20,10 @@ SECRET = b"thirty-two bytes that nobody has"
 LESSONS = (
     *("01_reinforce", "02_importance", "03_trust_region", "04_clip", "05_critic", "06_gae"),
     *("07_rollout", "08_training_loop", "09_continuous", "10_gpu_run"),
-    *("11_ablations", "12_debugging", "13_tokens", "16_staleness"),
+    *("11_ablations", "12_debugging", "13_tokens", "14_rlhf", "16_staleness"),
     "17_evidence",
 )
-WITHOUT_GRADIENTS = ("01", "06", "07", "10", "11", "12", "16", "17")
+WITHOUT_GRADIENTS = ("01", "06", "07", "10", "11", "12", "14", "16", "17")
 WITH_GRADIENTS = [stem for stem in LESSONS if stem[:2] not in WITHOUT_GRADIENTS]
 STUDENTS = [f"s{number:02d}" for number in range(12)]
 
@@ -267,6 +267,24 @@ def learned_by_rounds(*, pays, gamma, night, limit):
     return [right[0], late[0], room[0], cut[0], sum(right) / 3]
 
 
+def iteration_by_hand(**given):
+    beta, factor = given["beta"], given["gae_lambda"]
+    gaps = [new - old for new, old in zip(given["log_probs"], given["reference"], strict=True)]
+    rewards = [-beta * gap for gap in gaps]
+    rewards[2] += given["score"]
+    over = [False, False, True]
+    values = given["values"]
+    advantages = advantages_by_sum(rewards, values, [*values[1:], 0.0], over, over, 1.0, factor)
+    odds = given["share"] / (1 - given["share"]) * math.exp(given["pays"] / beta)
+    first, second = map(math.exp, given["judged"])
+    cut = sorted((0.8, given["kl"] / given["target"], 1.2))[1]
+    return [
+        *(given["score"] - beta * sum(gaps), advantages[0]),
+        *(first / (first + second), odds / (1 + odds)),
+        beta + beta * (cut - 1) * given["answers"] / given["horizon"],
+    ]
+
+
 def old_data_by_hand(**given):
     weight = given["proximal"] / given["behaviour"]
     weight = given["cap"] if weight > given["cap"] else weight
@@ -326,6 +344,7 @@ BY_HAND: Mapping[str, Callable[..., list[float]]] = {
     "11_ablations": study_by_numbers,
     "12_debugging": learned_by_rounds,
     "13_tokens": batch_of_responses,
+    "14_rlhf": iteration_by_hand,
     "16_staleness": old_data_by_hand,
     "17_evidence": release_by_numbers,
 }
@@ -471,6 +490,16 @@ def as_asked(log_probs, log_probs_old, advantages, *, farthest, largest, price):
     return total / len(advantages)
 
 
+def own_price(log_probs, log_probs_reference, *, price, given_back, most):
+    found = []
+    for new, old in zip(log_probs.tolist(), log_probs_reference.tolist(), strict=True):
+        if new > old:
+            found.append(-price * min(new - old, most))
+        else:
+            found.append(given_back * price * (old - new))
+    return found
+
+
 def giving_way(log_probs_proximal, log_probs_behaviour, *, power, cap, share):
     found = []
     for new, old in zip(log_probs_proximal.tolist(), log_probs_behaviour.tolist(), strict=True):
@@ -502,6 +531,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "11_ablations": groups_rule,
     "12_debugging": as_asked,
     "13_tokens": with_a_floor,
+    "14_rlhf": own_price,
     "16_staleness": giving_way,
     "17_evidence": unequal_judge,
 }
@@ -625,6 +655,7 @@ def test_numbers_far_outside_the_tolerance_are_not(stem):
         ("11_ablations", {"comparisons": 1}),
         ("12_debugging", {"limit": 1}),
         ("13_tokens", {"sharpness": 1.0}),
+        ("14_rlhf", {"beta": 1.0}),
         ("16_staleness", {"cap": 9.0}),
         ("17_evidence", {"accuracy": 1.0}),
     ],

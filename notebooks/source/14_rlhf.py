@@ -713,6 +713,12 @@ claim(
 # - **Dropout left on.** The ratio is not 1 before the first step.
 # - **The score as evidence.** It is what was trained on (lesson 17).
 #
+# ## Exercises
+#
+# [Seven exercises](../exercises/14_rlhf.ipynb) wait for you: the judge's loss, a reward for each token, their advantages,
+# the KL of whole answers, a price that adapts, a stage with a bug, and numbers by hand. At the end your own loss finds
+# out what a rater feels.
+#
 # ## Questions
 #
 # Five, and each wrong option says why it is wrong.

@@ -825,6 +825,18 @@ def flags_drawn(*names: str) -> Rule:
     return rule
 
 
+def controller(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """A price, a KL and its target, on the same sides of where the error is cut."""
+    kl, target = options["kl"], options["target_kl"]
+    edges = [0.8, 1.0, 1.2]
+    options["beta"], options["target_kl"] = hand.near(options["beta"]), hand.near(target)
+    ratio = 1.04 if kl == target and not hand.kept else kl / target
+    ratio = beside(hand, ratio, edges, edges) if ratio > 0 else hand.near(ratio)
+    options["kl"] = digits(ratio * options["target_kl"], 5)
+    for name in ("num_samples", "kl_horizon"):
+        options[name] = round(options[name] * hand.random.uniform(0.8, 1.25))
+
+
 def judge_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
     """A judge of another accuracy; one who is never wrong stays so."""
     if options["accuracy"] < 1:
@@ -921,6 +933,7 @@ def search_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
 OF_GAE = (real("rewards"), scored_values, fraction("gamma", "gae_lambda"))
 OF_CLIP = (clipped_ratios, real("advantages"))
 OF_PAIRS = (log_prob_pairs, real("advantages"))
+OF_ANSWERS = (real("log_probs", "log_probs_reference"),)
 OF_OLD_DATA = (three_policies, real("advantages"))
 OF_GAUSSIANS = (real("actions", "means"), real("log_stds"))
 RULES: Mapping[str, tuple[Rule, ...]] = {
@@ -1002,6 +1015,18 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "tokens.response_mask": (renamed_words,),
     "tokens.actions_of_turns": (longer_turns,),
     "tokens.masked_mean": (real("values"),),
+    "rlhf.preference_loss": (real("chosen", "rejected"),),
+    "rlhf.token_rewards": (*OF_ANSWERS, real("scores"), real("beta")),
+    "rlhf.token_advantages": (real("rewards"), real("values"), fraction("gamma", "gae_lambda")),
+    "rlhf.kl_of_answers": OF_ANSWERS,
+    "rlhf.next_price": (controller,),
+    "rlhf.mended_scoring": (
+        *OF_ANSWERS,
+        real("scores"),
+        real("values"),
+        real("beta"),
+        fraction("gae_lambda"),
+    ),
     "staleness.capped_weights": (three_policies,),
     "staleness.decoupled_loss": OF_OLD_DATA,
     "staleness.effective_shares": (token_log_ratios,),
@@ -1039,6 +1064,10 @@ DRAWN_ANEW: Mapping[str, Rule] = {
     "gpu_run.autoreset": terminations_drawn,
     "continuous.scaled_rewards": some_ends_drawn,
     "ablations.verdicts": intervals_drawn,
+    "rlhf.token_rewards": lengths_drawn,
+    "rlhf.token_advantages": lengths_drawn,
+    "rlhf.kl_of_answers": lengths_drawn,
+    "rlhf.mended_scoring": lengths_drawn,
     "staleness.effective_shares": lengths_drawn,
     "evidence.share_interval": flags_drawn("right"),
     "evidence.one_of_k": flags_drawn("right"),

@@ -186,6 +186,12 @@ def two_logits(random: Random, stage: str) -> dict[str, list[float]]:
     return {"chosen": row(random, count, chosen), "other": other}
 
 
+def drawn_tokens(random: Random, stage: str) -> dict[str, list[float]]:
+    """Draw tokens that the policy likes better than the reference, or less, a little or by far."""
+    drawn = moved(random, stage)
+    return {"log_probs": drawn["log_probs"], "log_probs_reference": drawn["log_probs_old"]}
+
+
 def old_samples(random: Random, stage: str) -> dict[str, list[float]]:
     """Draw samples that the policy would draw more often by now, or less, a little or by far."""
     drawn = moved(random, stage)
@@ -400,6 +406,15 @@ OWN: tuple[FunctionExercise | NumbersExercise, ...] = (
         "the mean log-ratio of the cut sampler",
         "the mean over tokens",
         "the mean over columns",
+    ),
+    function("rlhf", drawn_tokens, FLAT, gives="same shape"),
+    numbers(
+        "rlhf",
+        "the sum of the rewards",
+        "the advantage of the first token",
+        "the probability of the preference",
+        "the probability under the best policy",
+        "the next price",
     ),
     function("staleness", old_samples, FLAT, gives="same shape"),
     numbers(
