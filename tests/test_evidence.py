@@ -143,6 +143,7 @@ def test_the_order_of_prompts_is_of_no_matter(compare_on_same_prompts):
     )
 
 
+@pytest.mark.messages
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -164,6 +165,7 @@ def test_a_count_that_cannot_be_is_refused(call, words):
         call()
 
 
+@pytest.mark.messages
 def test_numbers_for_booleans_are_refused():
     with pytest.raises(TypeError, match=r"torch\.bool"):
         evidence.count_right(torch.tensor([1.0, 0.0]))
@@ -226,11 +228,13 @@ def test_calibration_by_hand():
     assert calibrate(right(1), right(1)).specificity is None
 
 
+@pytest.mark.messages
 def test_a_judge_who_knows_nothing_is_refused():
     with pytest.raises(ValueError, match="knows nothing"):
         evidence.estimate_success(Count(3, 4), accuracy=0.5)
 
 
+@pytest.mark.messages
 def test_a_success_above_one_is_refused():
     with pytest.raises(ValueError, match=r"success is 1\.5"):
         draw_count(1.5, num_labels=1, accuracy=1.0, generator=torch.Generator())
@@ -315,6 +319,7 @@ def test_fresh_labels_are_asked_for_only_where_something_hangs_on_them():
     assert asked == [1, 3, 1]
 
 
+@pytest.mark.messages
 def test_a_limit_stops_at_once_and_a_missing_metric_is_named():
     gate = sure_gate(limits={"no_eos": (0.0, 0.2)})
     with pytest.raises(ValueError, match="no metric 'no_eos'"):
@@ -332,6 +337,7 @@ def test_a_metric_that_is_no_number_is_beyond_its_limit():
     assert decision.action == "roll back"
 
 
+@pytest.mark.messages
 def test_a_gate_that_has_stopped_says_so():
     gate = sure_gate()
     watch(gate, [(0.3, 0.6), (0.9, 0.3)])
@@ -393,6 +399,7 @@ def test_a_hacked_run_is_stopped_although_the_judge_errs():
         assert decision.best <= 10
 
 
+@pytest.mark.messages
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -407,6 +414,7 @@ def test_a_gate_that_cannot_be_is_refused(changes, words):
         GateConfig(**changes)
 
 
+@pytest.mark.messages
 def test_a_run_with_columns_of_other_lengths_is_refused():
     run = replace(flat_run(0.5), scores=[0.1])
     with pytest.raises(ValueError, match="one entry for each"):
@@ -481,6 +489,7 @@ def test_different_answers_are_counted_per_prompt():
     assert distinct_share(answers) == pytest.approx((2 / 4 + 1 / 4) / 2)
 
 
+@pytest.mark.messages
 @pytest.mark.parametrize("name", ["actor", "rollout", "reference", "reward", "tokenizer_sha256"])
 def test_a_report_without_a_version_is_refused(name):
     with pytest.raises(ValueError, match=rf"no version is given of: {name}"):
@@ -489,17 +498,20 @@ def test_a_report_without_a_version_is_refused(name):
         replace(VERSIONS, seed=None)
 
 
+@pytest.mark.messages
 def test_a_tokenizer_is_named_by_its_fingerprint():
     assert vocabulary_sha256(["a", "b"]) != vocabulary_sha256(["b", "a"])
     with pytest.raises(ValueError, match="64 hexadecimal digits"):
         replace(VERSIONS, tokenizer_sha256="tokenizer v2")
 
 
+@pytest.mark.messages
 def test_prompts_that_chose_the_checkpoint_are_refused():
     with pytest.raises(ValueError, match="2 of 200 prompts were used before"):
         report(used_before=[[3], torch.tensor([5]), (777,)])
 
 
+@pytest.mark.messages
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -541,6 +553,7 @@ def test_a_run_in_verls_words_and_back_is_the_same_run():
     )  # fmt: skip
 
 
+@pytest.mark.messages
 def test_verl_counts_minibatches_in_prompts():
     assert to_verl(CONFIG).settings["actor_rollout_ref.actor.ppo_mini_batch_size"] == 96 / 4
     with pytest.raises(ValueError, match="96 prompts make no 5 equal minibatches"):
@@ -574,6 +587,7 @@ def test_what_every_run_of_a_library_does_is_said():
     assert any("one place after" in sentence for sentence in to_trl(RLHFConfig()).lost)
 
 
+@pytest.mark.messages
 def test_settings_of_a_library_that_disagree_are_refused():
     edges = {
         "actor_rollout_ref.actor.clip_ratio_low": 0.2,
@@ -585,6 +599,7 @@ def test_settings_of_a_library_that_disagree_are_refused():
         from_verl({"algorithm.adv_estimator": "grpo"})
 
 
+@pytest.mark.messages
 def test_each_step_of_fit_has_its_stage_and_the_stages_come_in_order():
     order = ["collect", "score", "squeeze", "renew"]
     for library, steps in STAGES.items():
