@@ -97,7 +97,7 @@ def record_probes(content: dict[str, Any], until: float, *, num_seeds: int) -> N
         content["probes"], content["probe_seeds"] = {}, seeds
     found = content["probes"]
     for name in ("healthy", *BUGS):
-        row = found.get(name, {})
+        row = dict(found.get(name, {}))
         for question in QUESTIONS:
             if question in row or time.monotonic() > until:
                 continue

@@ -228,12 +228,18 @@ def test_bugs_without_a_metric_learn_as_fast_as_the_right_loop():
 # --- Probes --------------------------------------------------------------------------------------
 
 
-def test_the_recorded_table_knows_its_bugs_and_probes():
+def test_the_recorded_table_has_a_cell_for_each_bug_and_probe():
     content = recorded("debugging")
-    assert set(content["probes"]) <= {"healthy", *BUGS}
+    assert set(content["probes"]) == {"healthy", *BUGS}
     for row in content["probes"].values():
-        assert set(row) <= set(QUESTIONS)
+        assert set(row) == set(QUESTIONS)
         assert all(0 <= failed <= len(content["probe_seeds"]) for failed in row.values())
+
+
+def test_three_bugs_pass_every_probe_so_that_only_a_metric_or_a_test_is_left():
+    probes = recorded("debugging")["probes"]
+    unseen = {name for name in BUGS if not any(probes[name].values())}
+    assert unseen == {"rows_repeated", "old_recomputed", "gradients_never_cleared"}
 
 
 def test_the_right_loop_passes_every_probe_on_every_recorded_seed():
