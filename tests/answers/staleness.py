@@ -112,7 +112,7 @@ def stale_loss(
     *,
     centre=lambda proximal, behaviour: proximal.detach(),
     weight=lambda proximal, behaviour, c: (proximal - behaviour).detach().exp().clamp(max=c),
-    objective=lambda r, a, e, w, c: w * torch.minimum(r * a, r.clamp(1 - e, 1 + e) * a),
+    objective=lambda x, a, e, w, c: w * torch.minimum(x * a, x.clamp(1 - e, 1 + e) * a),
     mean=lambda terms, weights: -terms.mean(),
     advantages_of=lambda advantages: advantages.detach(),
 ):
@@ -154,12 +154,12 @@ WRONG["decoupled_loss"] |= {
     "thrown_away_beyond_the_cap": stale_loss(
         weight=lambda p, b, c: torch.where(quotient(p, b) > c, 0, quotient(p, b))
     ),
-    "minimum_left_out": stale_loss(objective=lambda r, a, e, w, c: w * r.clamp(1 - e, 1 + e) * a),
-    "nothing_clipped": stale_loss(objective=lambda r, a, e, w, c: w * r * a),
+    "minimum_left_out": stale_loss(objective=lambda x, a, e, w, c: w * x.clamp(1 - e, 1 + e) * a),
+    "nothing_clipped": stale_loss(objective=lambda x, a, e, w, c: w * x * a),
     "product_capped": stale_loss(
         weight=lambda p, b, c: quotient(p, b),
-        objective=lambda r, a, e, w, c: torch.minimum(
-            (w * r).clamp(max=c) * a, (w * r.clamp(1 - e, 1 + e)).clamp(max=c) * a
+        objective=lambda x, a, e, w, c: torch.minimum(
+            (w * x).clamp(max=c) * a, (w * x.clamp(1 - e, 1 + e)).clamp(max=c) * a
         ),
     ),
     "weights_that_learn": stale_loss(
