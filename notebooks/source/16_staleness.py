@@ -736,7 +736,7 @@ rows["lesson 14, hacked"] = [(mean_outside(run), run["success"][-1]) for run in 
 show(
     figures.alarms(rows),
     alt="Success at the end over the mean share outside of the clip. Runs at age 0, 4 and 16 with the clip "
-    "are high, further right with age; without correction low and far right; hacked runs at 0 on the left.",
+    "are high, further right with age; without correction low and far right; hacked runs low and far left.",
 )
 
 # %% [markdown]
@@ -762,7 +762,7 @@ claim(
 # - **No log-probabilities of the generator.** μ must be written down while sampling; later nobody knows it.
 # - **A generator that computes otherwise.** Another precision or temperature is an age of its own, even at version 0.
 # - **Weights of whole answers.** Unbiased, and a few of them decide everything.
-# - **A cap below which all is cut up to, too.** Small weights are what forgets an action that π has left: cut above only.
+# - **A lower edge on the weights.** What π has left must weigh next to nothing: cut above only.
 # - **A gradient through the weights.** They say who drew the data. They are constants.
 # - **Corrected twice**: π / μ in the clip and π_prox / μ in front of it.
 # - **Dropping what is old.** Long answers are old answers.
