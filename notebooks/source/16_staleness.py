@@ -767,6 +767,11 @@ claim(
 # - **Corrected twice**: π / μ in the clip and π_prox / μ in front of it.
 # - **Dropping what is old.** Long answers are old answers.
 #
+# ## Exercises
+#
+# [Five exercises](../exercises/16_staleness.ipynb) wait for you: a weight with a cap, the decoupled loss, what is left of the
+# data at two levels, a loss that corrects twice, and old data by hand.
+#
 # ## Questions
 #
 # Five, and each wrong option says why it is wrong.
