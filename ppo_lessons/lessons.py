@@ -262,6 +262,7 @@ LESSONS: tuple[Lesson, ...] = (
         minutes=50,
         prerequisites=("tokens", "trust_region", "training_loop"),
         module=True,
+        widgets=("beta_slider",),
         notebook=True,
         exercise=True,
         checks=True,

@@ -29,6 +29,7 @@ from ppo_lessons import budget, claim, compare, predict, quiz, recorded, setup, 
 from ppo_lessons.figures import rlhf as figures
 from ppo_lessons.rlhf import RLHFConfig
 from ppo_lessons.tokens import draw_prompts, generate
+from ppo_lessons.widgets import BetaSlider
 
 setup()
 
@@ -506,6 +507,22 @@ claim(
 #
 # ## What is a nat worth?
 #
+# Try a price of 0.1 for each nat. The widget shows score, KL and length of three recorded runs, and asks where the right
+# answers end. Then move the price. (Where no widget can run, you see a picture of its answer.)
+
+# %%
+slider = BetaSlider(beta=0.1, keep_as="rlhf.low_price")
+slider
+
+# %% [markdown]
+# Check its number with the record, whatever price you have chosen:
+
+# %%
+at_price = [run["curves"]["success"][-1] for run in runs[f"beta {slider.beta:g}"].values()]
+assert abs(slider.answer - 100 * sorted(at_price)[1]) <= 0.5
+print("the widget and the record agree")
+
+# %% [markdown]
 # How high must the price be? Six of them, three seeds each:
 
 # %%

@@ -45,8 +45,8 @@ def pair_case(
 
 
 PREFERENCE_CASES = (
-    pair_case(SMALLEST, "one pair, the right way round", [1.0], [0.0]),
-    pair_case(SMALLEST, "one pair, the wrong way round", [0.0], [2.0]),
+    pair_case(SMALLEST, "one pair, the right way round", [1.5], [0.5]),
+    pair_case(SMALLEST, "one pair, the wrong way round", [-0.5], [1.5]),
     pair_case(PAIRS, "equal scores", [1.5], [1.5]),
     pair_case(PAIRS, "one each way", [2.0, -1.0], [0.5, 1.5]),
     pair_case(PAIRS, "three pairs", [0.5, 3.0, -1.0], [1.0, 0.2, -1.3]),

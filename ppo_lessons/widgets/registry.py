@@ -6,6 +6,7 @@ One line for each. A notebook that imports one widget does not depend on the lis
 HOME = {
     "BaselineVariance": "baseline_variance",
     "BatchLedger": "batch_ledger",
+    "BetaSlider": "beta_slider",
     "ClipRegion": "clip_region",
     "EndKinds": "end_kinds",
     "GaeScan": "gae_scan",
