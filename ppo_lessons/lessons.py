@@ -276,7 +276,9 @@ LESSONS: tuple[Lesson, ...] = (
         prerequisites=("rlhf",),
         module=True,
         notebook=True,
+        exercise=True,
         figures=True,
+        checks=True,
     ),
     Lesson(
         name="staleness",

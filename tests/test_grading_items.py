@@ -20,10 +20,10 @@ SECRET = b"thirty-two bytes that nobody has"
 LESSONS = (
     *("01_reinforce", "02_importance", "03_trust_region", "04_clip", "05_critic", "06_gae"),
     *("07_rollout", "08_training_loop", "09_continuous", "10_gpu_run"),
-    *("11_ablations", "12_debugging", "13_tokens", "14_rlhf", "16_staleness"),
-    "17_evidence",
+    *("11_ablations", "12_debugging", "13_tokens", "14_rlhf", "15_variants"),
+    *("16_staleness", "17_evidence"),
 )
-WITHOUT_GRADIENTS = ("01", "06", "07", "10", "11", "12", "14", "16", "17")
+WITHOUT_GRADIENTS = ("01", "06", "07", "10", "11", "12", "14", "15", "16", "17")
 WITH_GRADIENTS = [stem for stem in LESSONS if stem[:2] not in WITHOUT_GRADIENTS]
 STUDENTS = [f"s{number:02d}" for number in range(12)]
 
@@ -301,6 +301,22 @@ def old_data_by_hand(**given):
     ]
 
 
+def group_by_numbers(**given):
+    size, right, drawn = given["size"], given["right"], given["drawn"]
+    scores = [1.0] * right + [0.0] * (size - right)
+    mean = sum(scores) / size
+    variance = sum((score - mean) ** 2 for score in scores) / (size - 1)
+    others = sum(scores[:-1]) / (size - 1)  # of the last, which is wrong
+    alike, other = 1.0, 1.0
+    for _ in range(drawn):
+        alike, other = alike * given["chance"], other * (1 - given["chance"])
+    first, second = math.exp(given["beta"] * given["up"]), math.exp(given["beta"] * given["down"])
+    return [
+        *((scores[0] - mean) / math.sqrt(variance), scores[-1] - others),
+        *(alike + other, (1 / given["short"]) / (1 / given["long"]), first / (first + second)),
+    ]
+
+
 def release_by_numbers(**given):
     total, gained, lost = given["total"], given["gained"], given["lost"]
     share = (given["both"] + gained) / total
@@ -346,6 +362,7 @@ BY_HAND: Mapping[str, Callable[..., list[float]]] = {
     "13_tokens": batch_of_responses,
     "14_rlhf": iteration_by_hand,
     "16_staleness": old_data_by_hand,
+    "15_variants": group_by_numbers,
     "17_evidence": release_by_numbers,
 }
 
@@ -508,6 +525,17 @@ def giving_way(log_probs_proximal, log_probs_behaviour, *, power, cap, share):
     return found
 
 
+def own_baseline(scores, *, share, usual, added, blame):
+    listed, found = scores.tolist(), []
+    mean = sum(listed) / len(listed)
+    spread = math.sqrt(sum((score - mean) ** 2 for score in listed) / (len(listed) - 1))
+    for place, score in enumerate(listed):
+        others = listed[:place] + listed[place + 1 :]
+        left = score - share * sum(others) / len(others) - (1 - share) * usual
+        found.append(left / (spread + added) * (blame if left < 0 else 1))
+    return found
+
+
 def unequal_judge(called, given, *, found, refused, floor):
     result = []
     for k, n in zip(called.tolist(), given.tolist(), strict=True):
@@ -533,6 +561,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "13_tokens": with_a_floor,
     "14_rlhf": own_price,
     "16_staleness": giving_way,
+    "15_variants": own_baseline,
     "17_evidence": unequal_judge,
 }
 
@@ -657,6 +686,7 @@ def test_numbers_far_outside_the_tolerance_are_not(stem):
         ("13_tokens", {"sharpness": 1.0}),
         ("14_rlhf", {"beta": 1.0}),
         ("16_staleness", {"cap": 9.0}),
+        ("15_variants", {"beta": 1.0}),
         ("17_evidence", {"accuracy": 1.0}),
     ],
 )

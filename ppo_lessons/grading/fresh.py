@@ -815,6 +815,15 @@ def dealt_anew(*names: str) -> Rule:
     return rule
 
 
+def groups_drawn(hand: Hand, inputs: Arguments, options: Arguments) -> None:
+    """Which prompt each answer belongs to; each prompt has at least two."""
+    count = len(inputs["groups"])
+    numbers = sorted(set(inputs["groups"]))[: count // 2]
+    twice = numbers * 2
+    more = [hand.random.choice(numbers) for _ in range(count - len(twice))]
+    inputs["groups"] = hand.random.sample([*twice, *more], count)
+
+
 def flags_drawn(*names: str) -> Rule:
     """True and false anew."""
 
@@ -1031,6 +1040,13 @@ RULES: Mapping[str, tuple[Rule, ...]] = {
     "staleness.decoupled_loss": OF_OLD_DATA,
     "staleness.effective_shares": (token_log_ratios,),
     "staleness.mended_stale_loss": OF_OLD_DATA,
+    "variants.compared_in_group": (real("scores"), real("added_spread")),
+    "variants.compared_with_others": (real("scores"),),
+    "variants.mended_mean": (real("terms"),),
+    "variants.policy_preference_loss": (
+        real("chosen", "rejected", "chosen_reference", "rejected_reference"),
+        real("beta"),
+    ),
     "evidence.share_interval": (dealt_anew("right"), real("z")),
     "evidence.one_of_k": (dealt_anew("right"),),
     "evidence.judged_success": (dealt_anew("labels"), judge_drawn),
@@ -1069,6 +1085,9 @@ DRAWN_ANEW: Mapping[str, Rule] = {
     "rlhf.kl_of_answers": lengths_drawn,
     "rlhf.mended_scoring": lengths_drawn,
     "staleness.effective_shares": lengths_drawn,
+    "variants.compared_in_group": groups_drawn,
+    "variants.compared_with_others": groups_drawn,
+    "variants.mended_mean": lengths_drawn,
     "evidence.share_interval": flags_drawn("right"),
     "evidence.one_of_k": flags_drawn("right"),
     "evidence.judged_success": flags_drawn("labels"),

@@ -169,6 +169,12 @@ def labelled_models(random: Random, stage: str) -> dict[str, list[float]]:
     return {"called": called, "given": given}
 
 
+def scored_group(random: Random, stage: str) -> dict[str, list[float]]:
+    """Draw the scores of a group of two answers or more."""
+    count = {SMALL: 2, MANY: random.randint(8, 16)}.get(stage, random.randint(3, 5))
+    return {"scores": row(random, count, lambda: random.uniform(-2.0, 3.0))}
+
+
 def some_runs(random: Random, stage: str) -> dict[str, list[float]]:
     """Draw the scores of six runs or more, low ones and high ones."""
     count = {SMALL: 6, MANY: random.randint(12, 20)}.get(stage, random.randint(6, 9))
@@ -424,6 +430,15 @@ OWN: tuple[FunctionExercise | NumbersExercise, ...] = (
         "its clipped objective",
         "the ratio of the answer",
         "the share that is left",
+    ),
+    function("variants", scored_group, FLAT, gives="tensor"),
+    numbers(
+        "variants",
+        "the advantage of a right answer",
+        "the advantage of a wrong one",
+        "the share of silent groups",
+        "how many times less",
+        "the probability of the preference",
     ),
     function("evidence", labelled_models, FLAT, gives="same shape"),
     numbers(
