@@ -924,6 +924,11 @@ claim(
 # - **DPO over padding.** The log-probability of an answer is the sum over *its* tokens, of both answers of the pair.
 # - **Equal numbers of updates in place of equal numbers of answers.** DAPO draws more than it keeps.
 #
+# ## Exercises
+#
+# [Six exercises](../exercises/15_variants.ipynb) wait for you: advantages of GRPO and of RLOO for groups in any order, a mean over
+# tokens with a bug, the loss of DPO, a method that nobody has named, and numbers by hand.
+#
 # ## Questions
 #
 # Five, and each wrong option says why it is wrong.
