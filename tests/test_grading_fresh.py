@@ -31,6 +31,7 @@ from ppo_lessons.checks.exercises import (
     SMALLEST,
     FunctionExercise,
     HashedExercise,
+    Made,
     NumbersExercise,
     Outcome,
     leaves,
@@ -255,6 +256,10 @@ def fresh_pairs(request):
     ]
 
 
+# Turns may be longer, and the id that ends a response may be another.
+GROWING = ("tokens.actions_of_turns", "tokens.response_mask")
+
+
 def between(low: float, value: Any, high: float) -> bool:
     return low < value < high
 
@@ -273,7 +278,8 @@ def test_a_case_is_called_and_read_as_its_template(fresh_pairs):
 
 def test_inputs_are_new(fresh_pairs):
     for exercise, public, fresh in fresh_pairs:
-        if exercise.id not in ("rollout.valid_rows", "training_loop.shuffled_minibatches"):
+        inputs = [leaf for value in public.inputs.values() for leaf in leaves(value)]
+        if any(isinstance(leaf, float | Made) for leaf in inputs):  # of flags there are but a few
             assert given(fresh) != given(public), (exercise.id, public.name)
 
 
@@ -297,7 +303,8 @@ def test_numbers_stay_in_their_range(fresh_pairs):
             if name in ("gamma", "gae_lambda"):
                 assert value == before if before in (0, 1) else between(0, value, 1)
             if name in public.integers and isinstance(value, list):
-                assert 0 <= min(leaves(value)) <= max(leaves(value)) <= max(leaves(before))
+                most = 99 if exercise.id in GROWING else max(leaves(before))
+                assert 0 <= min(leaves(value)) <= max(leaves(value)) <= most
                 assert all(type(leaf) is int for leaf in leaves(value))
             if name in ("max_kl", "beta", "learning_rate", "clip_epsilon", "target_kl"):
                 assert between(0, value, 10 * before)

@@ -251,7 +251,7 @@ predict("clip.one_step", None)
 start = torch.tensor([0.2, 0.8], dtype=torch.float64).log()
 
 
-def loss_of(logits, clip_epsilon):
+def loss_with(logits, clip_epsilon):
     new, old = logits.log_softmax(-1)[:1], start[:1]
     return clipped_surrogate_loss(new, old, torch.ones_like(new), clip_epsilon=clip_epsilon)
 
@@ -259,7 +259,7 @@ def loss_of(logits, clip_epsilon):
 def play(logits, optimizer, num_steps, clip_epsilon=0.2):
     for _ in range(num_steps):
         optimizer.zero_grad()
-        loss_of(logits, clip_epsilon).backward()
+        loss_with(logits, clip_epsilon).backward()
         optimizer.step()
         yield logits.softmax(-1)[0].item() / 0.2, logits.grad.abs().max().item()
 

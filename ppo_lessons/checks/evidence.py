@@ -63,7 +63,7 @@ WILSON_MISTAKES = {
     "z_not_squared": "z stands where z² belongs, in the middle and under the root.",
     "whole_z_squared_in_the_root": "Under the root stands z². It is z²/4.",
     "one_z_forgotten": "The root is not multiplied by z: that is the interval for z = 1.",
-    "wrong_ones_counted": "You counted the wrong answers.",
+    "wrong_ones_counted": "You counted the wrong answers. Count those that are right.",
     "ends_exchanged": "The upper end stands first. Give the lower end, then the upper.",
     "half_the_width": "The interval is half as wide as it should be: z·root on each side.",
 }

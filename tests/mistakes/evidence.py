@@ -2,11 +2,9 @@
 
 from math import comb, sqrt
 
-import torch
-
 from mistakes import new_catalogue
 from ppo_lessons.ablations.statistics import Interval
-from ppo_lessons.evidence import Comparison, Count, Estimate
+from ppo_lessons.evidence import Comparison, Estimate
 
 MISTAKES, breaks = new_catalogue()
 Z95 = 1.959963984540054
@@ -107,6 +105,17 @@ def all_prompts_flip_a_coin(baseline_right, candidate_right, *, confidence):
 
 
 @breaks("compare_on_same_prompts")
+def one_prompt_apart(baseline_right, candidate_right, *, confidence):
+    """Compares each prompt with the next one: an index that began at 1 on one side."""
+    new = candidate_right.roll(1)
+    gained, lost = int((new & ~baseline_right).sum()), int((baseline_right & ~new).sum())
+    gaps = new.double() - baseline_right.double()
+    half = Z95 * sqrt(gaps.var(unbiased=False).item() / len(gaps))
+    interval = Interval(gaps.mean().item() - half, gaps.mean().item() + half)
+    return Comparison(gained, lost, len(gaps), sign_test(gained, lost), interval)
+
+
+@breaks("compare_on_same_prompts")
 def sorted_before_comparing(baseline_right, candidate_right, *, confidence):
     """Sorts each model's answers first: which prompt was which is lost."""
     old, new = (each.sort().values for each in (baseline_right, candidate_right))
@@ -114,5 +123,4 @@ def sorted_before_comparing(baseline_right, candidate_right, *, confidence):
     gaps = new.double() - old.double()
     half = Z95 * sqrt(gaps.var(unbiased=False).item() / len(gaps))
     interval = Interval(gaps.mean().item() - half, gaps.mean().item() + half)
-    assert isinstance(gaps, torch.Tensor)
-    return Comparison(gained, lost, Count(0, len(gaps)).total, sign_test(gained, lost), interval)
+    return Comparison(gained, lost, len(gaps), sign_test(gained, lost), interval)

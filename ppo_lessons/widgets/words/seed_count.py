@@ -20,7 +20,6 @@ WORDS = {
         "guessed_nothing": "The intervals: {verdict}.",
         "scores_title": "the runs that were drawn",
         "score_axis": "score (reward)",
-        "side_axis": "setting",
         "side_first": "first: {setting}",
         "side_second": "second: {setting}",
         "curve_title": "95 % intervals of the IQM",
