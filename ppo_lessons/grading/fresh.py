@@ -882,6 +882,11 @@ def three_policies(hand: Hand, inputs: Arguments, options: Arguments) -> None:
             steps,
             inputs["log_probs_proximal"],
         )[0]
+    names = [name for name in inputs if name.startswith("log_probs")]
+    above = max(leaves([inputs[name] for name in names]))
+    if above > 0:  # no probability is above 1; all move down together, so no quotient does
+        for name in names:
+            inputs[name] = each(inputs[name], lambda x: round(x - above - 0.01, 6))
 
 
 def token_log_ratios(hand: Hand, inputs: Arguments, options: Arguments) -> None:
