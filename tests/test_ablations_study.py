@@ -376,7 +376,7 @@ def altered(part, **entries):
     ("changes", "sentence"),
     [
         ({"expectation": "Both."}, "has the expectation 'Both.', small has 'Neither.'"),
-        ({"code": "abd"}, "has the version of the course's code 'abd'"),
+        ({"code": "abe"}, "has the version of the course's code 'abe'"),
         ({"time_limit": None}, "has the time limit None, small has 10"),
         (altered("config", clip_epsilon=0.3), "'clip' differs: small has clip_epsilon = 0.3 inst"),
         (altered("parts", normalize={"function": "mine"}), "'clip' differs: small has normalize ="),
