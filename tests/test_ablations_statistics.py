@@ -231,6 +231,7 @@ def test_rliable_gives_the_same_intervals(name, statistic):
     assert found == pytest.approx(GOLDEN["intervals"][name], abs=0.4)
 
 
+@pytest.mark.parity
 def test_scipy_gives_the_same_numbers():
     scipy = pytest.importorskip("scipy.stats")
     draw = seeded(4)

@@ -189,6 +189,7 @@ IN_THEIR_LOGS = [
 ]
 
 
+@pytest.mark.parity
 @pytest.mark.parametrize("names", [SB3, CLEANRL], ids=["sb3", "cleanrl"])
 def test_event_files_with_the_names_of_other_libraries_are_read(tmp_path, names):
     for bug in IN_THEIR_LOGS:
@@ -201,6 +202,7 @@ def test_event_files_with_the_names_of_other_libraries_are_read(tmp_path, names)
     assert alarms(healthy) == []
 
 
+@pytest.mark.parity
 def test_returns_of_single_episodes_are_averaged_up_to_the_next_update(tmp_path):
     tensorboard = pytest.importorskip("torch.utils.tensorboard")
     with tensorboard.SummaryWriter(tmp_path) as writer:
@@ -212,6 +214,7 @@ def test_returns_of_single_episodes_are_averaged_up_to_the_next_update(tmp_path)
     assert run.table["episode_return"] == [5.5 + 10 * row for row in range(12)]
 
 
+@pytest.mark.parity
 def test_our_reader_agrees_with_tensorboards(tmp_path):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     write_events(tmp_path, theirs(RUNS["steps_too_long"], SB3), RUNS["healthy"]["env_steps"])
@@ -230,6 +233,7 @@ def test_the_checksum_is_crc_32c():
     assert masked_crc(b"123456789") == expected
 
 
+@pytest.mark.parity
 def test_an_event_file_that_is_under_way_is_read_up_to_there(tmp_path):
     write_events(tmp_path, theirs(RUNS["healthy"], SB3), RUNS["healthy"]["env_steps"])
     (file,) = tmp_path.glob("*tfevents*")
