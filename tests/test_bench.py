@@ -495,6 +495,7 @@ def test_a_run_that_never_ends_is_ended(run_small, monkeypatch):
         run_small("import time\ndef speed():\n    time.sleep(600)\n")
 
 
+@pytest.mark.full
 def test_ctrl_c_ends_the_run_and_keeps_the_json(folder):
     code = "import sys; from ppo_lessons.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "bench", "--only", "gae", "--out", "x.json"]

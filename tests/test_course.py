@@ -592,6 +592,7 @@ def test_reset_keeps_the_old_copies(clone):
 # ----------------------------------------------------------------- interrupted and damaged installs
 
 
+@pytest.mark.full
 def test_a_killed_install_is_repaired_by_the_next_start(env, with_virtualenv, tmp_path):
     root = toy.write_clone(tmp_path / "clone")
     started = subprocess.Popen(
@@ -938,6 +939,7 @@ def check_read_only(lab, home: Path, before: set) -> None:
     assert before == set(lab.root.rglob("*"))
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root to act as another user")
 def test_a_checkout_of_another_user_is_left_alone(shared_folder):
     python = python_for(NOBODY)

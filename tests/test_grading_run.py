@@ -450,6 +450,7 @@ print(*map(points, run_jobs(jobs, isolation=choose("bwrap"), limits=LIMITS)))
 """
 
 
+@pytest.mark.full
 def test_an_ordinary_user_has_the_same_sandbox(sandbox):
     script = ORDINARY.format(tests=str(ROOT / "tests"))
     words = as_ordinary_user([sys.executable, "-c", script])

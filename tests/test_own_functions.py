@@ -200,7 +200,8 @@ def test_the_table_is_shown_as_html_without_markup_of_the_learners():
 # --- training ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("seed", [1, 2])
 def test_own_functions_solve_cartpole(store, seed):
     own = own_functions()
     assert len(own.functions) == len(SLOTS)

@@ -178,6 +178,7 @@ def test_in_a_kernel_it_shows_itself_prints_nothing_and_ends_with_a_picture_of_a
     assert said.strip() == "LiveDashboard of 6 iterations True 6 6 False"
 
 
+@pytest.mark.full
 def test_a_built_notebook_holds_the_last_picture_and_the_sentence(tmp_path):
     from tools import build_notebooks
 
