@@ -194,10 +194,10 @@ def backwards_with_a_mask(rewards, values, mask, *, gamma, gae_lambda):
 def answer_by_answer(rewards, values, mask, gamma=1.0, gae_lambda=0.95):
     found = torch.zeros_like(rewards)
     for row, length in enumerate(mask.sum(dim=1).tolist()):
-        r, v = rewards[row, :length].tolist(), [*values[row, :length].tolist(), 0.0]
+        paid, v = rewards[row, :length].tolist(), [*values[row, :length].tolist(), 0.0]
         following = 0.0
         for t in reversed(range(length)):
-            following = r[t] + gamma * v[t + 1] - v[t] + gamma * gae_lambda * following
+            following = paid[t] + gamma * v[t + 1] - v[t] + gamma * gae_lambda * following
             found[row, t] = following
     return found
 
@@ -646,13 +646,13 @@ def slow_rewards(scores, log_probs, log_probs_reference, mask, *, beta):
 
 def slow_advantages(rewards, values, mask, *, gamma, gae_lambda):
     found = []
-    for r, v, real in zip(rewards, values, mask, strict=True):
+    for paid, v, real in zip(rewards, values, mask, strict=True):
         length = sum(real)
         row = [0.0] * len(real)
         for t in range(length):
             for k in range(t, length):
                 ahead = v[k + 1] if k + 1 < length else 0.0
-                row[t] += (gamma * gae_lambda) ** (k - t) * (r[k] + gamma * ahead - v[k])
+                row[t] += (gamma * gae_lambda) ** (k - t) * (paid[k] + gamma * ahead - v[k])
         found.append(row)
     return found
 
