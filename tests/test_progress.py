@@ -5,6 +5,7 @@ import math
 import multiprocessing
 import os
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -265,6 +266,8 @@ def test_a_module_of_quizzes_is_found_by_its_lesson(tmp_path, monkeypatch):
     )
     (tmp_path / "staleness.py").write_text(text)
     monkeypatch.setattr(quizzes, "__path__", [str(tmp_path)])
+    monkeypatch.setitem(sys.modules, "ppo_lessons.quizzes.staleness", None)  # put back afterwards
+    del sys.modules["ppo_lessons.quizzes.staleness"]
     assert list(all_quizzes.__wrapped__()) == ["staleness.age"]
     (tmp_path / "nolesson.py").write_text(text)
     with pytest.raises(ValueError, match="no lesson"):
