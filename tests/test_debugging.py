@@ -88,6 +88,7 @@ def test_the_lesson_of_a_bug_exists_and_its_stage_is_that_of_its_slot(name):
     assert bug.stage == stages.get(bug.slot, "squeeze")
 
 
+@pytest.mark.messages  # some of those tests are about errors
 @each_bug
 def test_the_test_of_a_bug_refuses_it_and_lets_the_right_function_pass(name):
     bug = BUGS[name]

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from statistics import median
 
-Curves = Mapping[str, Sequence[float | None]]  # metric -> one number per iteration
+Curves = Mapping[str, Sequence[int | float | None]]  # metric -> one number per iteration
 
 QUARTERS = 4
 MOST = 99.0  # a distance is cut here
@@ -52,7 +52,7 @@ def metric_table(
     }
 
 
-def quarters(curve: Sequence[float | None]) -> list[float | None]:
+def quarters(curve: Sequence[int | float | None]) -> list[float | None]:
     """Give the median of each quarter, or None where it has no numbers."""
     edges = [round(len(curve) * part / QUARTERS) for part in range(QUARTERS + 1)]
     parts = [
@@ -62,7 +62,9 @@ def quarters(curve: Sequence[float | None]) -> list[float | None]:
     return [median(part) if part else None for part in parts]
 
 
-def farthest(own: Sequence[float | None], usual: Sequence[Sequence[float | None]]) -> float | None:
+def farthest(
+    own: Sequence[int | float | None], usual: Sequence[Sequence[int | float | None]]
+) -> float | None:
     """Give the largest distance over the quarters that all runs have; None if there is none."""
     distances = [
         outside(number, others)
@@ -72,7 +74,7 @@ def farthest(own: Sequence[float | None], usual: Sequence[Sequence[float | None]
     return max(distances, default=None)
 
 
-def outside(number: float, others: Sequence[float | None]) -> float:
+def outside(number: float, others: Sequence[int | float | None]) -> float:
     """Give how far a number is from an interval, in widths of it."""
     known = [other for other in others if other is not None]
     low, high = min(known), max(known)
