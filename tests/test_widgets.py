@@ -60,7 +60,7 @@ def made(request):
 
 
 # Pictures in grey take seconds for each widget: four are tried each time, the others in full.
-OFTEN = ("clip_region", "lambda_tradeoff", "gaussian_policy", "throughput_ledger")
+OFTEN = ("clip_region", "throughput_ledger")
 
 
 @pytest.fixture(

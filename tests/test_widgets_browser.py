@@ -42,7 +42,7 @@ def shell_of(request):
 
 
 # These take seconds for each widget: four are tried each time, the others in full.
-OFTEN = ("clip_region", "lambda_tradeoff", "gaussian_policy", "throughput_ledger")
+OFTEN = ("clip_region", "throughput_ledger")
 
 
 @pytest.fixture(
