@@ -2,16 +2,18 @@
 
 from dataclasses import fields, replace
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import torch
+from gymnasium.spaces import Box
 from mistakes import under_test
 from torch import nn
 from torch.optim import ASGD, SGD
 
 from ppo_lessons import ablations
 from ppo_lessons.ablations.networks import stack_networks
-from ppo_lessons.ablations.replicas import Replicas
+from ppo_lessons.ablations.replicas import Actor, Replicas
 from ppo_lessons.ablations.statistics import probability_of_improvement
 from ppo_lessons.critic import clipped_value_loss
 from ppo_lessons.envs import Acrobot, BatchedEnvs, CartPole, Pendulum
@@ -329,3 +331,32 @@ def test_long_runs_have_the_distribution_of_lone_ones():
     better = probability_of_improvement(torch.tensor(found), torch.tensor(lone))
     # the standard deviation of this number is 0.07 for 32 against 32
     assert 0.25 < better < 0.75
+
+
+def seeded(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("action_space", [3, Box(-1, 1, (2,))], ids=["discrete", "real"])
+def test_an_actor_rates_and_chooses_as_each_replica_alone(action_space):
+    each = [
+        make_networks((4,), action_space, hidden_sizes=(8,), generator=seeded(seed))
+        for seed in (1, 2, 3)
+    ]
+    replicas = SimpleNamespace(
+        networks=stack_networks(each), generators=[seeded(s) for s in (4, 5, 6)]
+    )
+    actor, seen = Actor(replicas), torch.randn(15, 4, generator=seeded(7))
+    actions, log_probs = actor.sample(seen, seeded(8))
+    rated, entropies = actor.evaluate(seen, actions)
+    assert torch.allclose(rated, log_probs, atol=1e-6)
+    for number, networks in enumerate(each):
+        rows = slice(5 * number, 5 * number + 5)
+        alone = networks.policy.evaluate(seen[rows], actions[rows])
+        assert torch.allclose(rated[rows], alone[0], atol=1e-5)
+        assert torch.allclose(entropies[rows], alone[1].expand(5), atol=1e-5)
+        assert torch.allclose(
+            actor.greedy(seen)[rows].double(),
+            networks.policy.greedy(seen[rows]).double(),
+            atol=1e-5,
+        )

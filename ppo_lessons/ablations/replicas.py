@@ -446,17 +446,23 @@ class Actor:
         self, observations: Shaped[Tensor, " RN *observation"], generator: Generator
     ) -> tuple[Tensor, Tensor]:
         """Draw for the rows of each replica from its own generator; the one given is not used."""
-        seen = observations.unflatten(0, (len(self._generators), -1))
-        actions, log_probs = self._policy.sample_each(seen, self._generators)
+        actions, log_probs = self._policy.sample_each(self._apart(observations), self._generators)
         return actions.flatten(0, 1), log_probs.flatten()
 
     def evaluate(self, observations: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
-        """Not asked for while collecting."""
-        raise NotImplementedError
+        """Give log π(a | s) and the entropy of each row, by the policy of its replica (nats)."""
+        log_probs, entropies = self._policy.evaluate(
+            self._apart(observations), self._apart(actions)
+        )
+        return log_probs.flatten(), entropies.flatten()
 
     def greedy(self, observations: Tensor) -> Tensor:
-        """Not asked for while collecting."""
-        raise NotImplementedError
+        """The most likely action of each row, by the policy of its replica."""
+        return self._policy.greedy(self._apart(observations)).flatten(0, 1)
+
+    def _apart(self, rows: Tensor) -> Tensor:
+        """Lay the rows of each replica along an axis of their own."""
+        return rows.unflatten(0, (len(self._generators), -1))
 
 
 class Given:
