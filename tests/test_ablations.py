@@ -2,7 +2,6 @@
 
 from dataclasses import fields, replace
 from functools import partial
-from types import SimpleNamespace
 
 import pytest
 import torch
@@ -343,10 +342,8 @@ def test_an_actor_rates_and_chooses_as_each_replica_alone(action_space):
         make_networks((4,), action_space, hidden_sizes=(8,), generator=seeded(seed))
         for seed in (1, 2, 3)
     ]
-    replicas = SimpleNamespace(
-        networks=stack_networks(each), generators=[seeded(s) for s in (4, 5, 6)]
-    )
-    actor, seen = Actor(replicas), torch.randn(15, 4, generator=seeded(7))
+    actor = Actor(stack_networks(each).policy, [seeded(seed) for seed in (4, 5, 6)])
+    seen = torch.randn(15, 4, generator=seeded(7))
     actions, log_probs = actor.sample(seen, seeded(8))
     rated, entropies = actor.evaluate(seen, actions)
     assert torch.allclose(rated, log_probs, atol=1e-6)

@@ -21,7 +21,12 @@ from jaxtyping import Float, Shaped
 from torch import Generator, Tensor
 
 from ppo_lessons.ablations.envs import ReplicaEnvs
-from ppo_lessons.ablations.networks import stack_networks, unstack_networks
+from ppo_lessons.ablations.networks import (
+    ReplicaCategorical,
+    ReplicaGaussian,
+    stack_networks,
+    unstack_networks,
+)
 from ppo_lessons.ablations.optimizers import ReplicaOptimizer
 from ppo_lessons.ablations.slots import (
     ByColumns,
@@ -177,8 +182,9 @@ class Replicas:
         began = time.perf_counter()
         self.optimizer.set_learning_rates(self.iteration)
         # Collect: R policies act in R·N environments.
+        actor = Actor(self.networks.policy, self.generators)
         self.rollout, self.carry = collect_rollout(
-            self.envs, Actor(self), self.carry, num_steps=self.config.num_steps,
+            self.envs, actor, self.carry, num_steps=self.config.num_steps,
             generator=self.generators[0], out=self.rollout,
         )  # fmt: skip
         self.envs.check_unused()
@@ -438,9 +444,10 @@ ROW_ORDER = tuple(part.name for part in fields(UpdateStats))
 class Actor:
     """The policies of all replicas as one, for `collect_rollout`; each draws from its generator."""
 
-    def __init__(self, replicas: Replicas):
-        self._policy = replicas.networks.policy
-        self._generators = replicas.generators
+    def __init__(
+        self, policy: ReplicaCategorical | ReplicaGaussian, generators: Sequence[Generator]
+    ):
+        self._policy, self._generators = policy, generators
 
     def sample(
         self, observations: Shaped[Tensor, " RN *observation"], generator: Generator
