@@ -59,18 +59,25 @@ def made(request):
     return find_widget(request.param)
 
 
-# Pictures in grey take seconds for each widget: four are tried each time, the others in full.
-OFTEN = ("clip_region", "throughput_ledger")
+# These take seconds for each widget: a few are tried each time, the others in full.
+OFTEN = ("clip_region", "throughput_ledger", "quiz")
 
 
-@pytest.fixture(
-    params=[
-        name if name in OFTEN else pytest.param(name, marks=pytest.mark.full) for name in TEACHING
-    ]
-)
+def some(names):
+    """Mark all but a few names for the full run."""
+    return [name if name in OFTEN else pytest.param(name, marks=pytest.mark.full) for name in names]
+
+
+@pytest.fixture(params=some(TEACHING))
 def often(request):
     """The class of a widget, for promises that take long to look at."""
     return find_widget(request.param)
+
+
+@pytest.fixture(params=some(HOME.values()))
+def maker(request):
+    """What makes a widget, for promises of which many must be made."""
+    return MAKERS[request.param]
 
 
 # --- who is there ----------------------------------------------------------------------------
@@ -228,10 +235,10 @@ def test_an_output_holds_a_view_a_static_twin_and_a_sentence(widget):
         assert about == {"image/png": {"alt": repr(widget)}}
 
 
-def test_outputs_are_the_same_bytes_each_time_and_hold_no_address(widget):
-    name = widget.NAME
+def test_outputs_are_the_same_bytes_each_time_and_hold_no_address(maker):
+    widget = maker()
     parts, _ = widget._repr_mimebundle_()
-    again, _ = MAKERS[name]()._repr_mimebundle_()
+    again, _ = maker()._repr_mimebundle_()
     parts.pop(VIEW), again.pop(VIEW)
     assert parts == again
     assert "0x" not in parts["text/plain"]
@@ -273,10 +280,10 @@ def test_the_builder_keeps_picture_and_sentence_and_drops_the_view(tmp_path):
 # --- what stays behind -----------------------------------------------------------------------
 
 
-def test_fifty_closed_widgets_are_forgotten(widget):
+def test_fifty_closed_widgets_are_forgotten(maker):
     refs = []
     for _ in range(50):
-        made = MAKERS[widget.NAME]()
+        made = maker()
         refs.append(weakref.ref(made))
         made.close()
     del made

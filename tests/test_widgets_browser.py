@@ -41,7 +41,7 @@ def shell_of(request):
     return find_widget(request.param)
 
 
-# These take seconds for each widget: four are tried each time, the others in full.
+# These take seconds for each widget: two are tried each time, the others in full.
 OFTEN = ("clip_region", "throughput_ledger")
 
 
@@ -320,13 +320,16 @@ def test_only_what_the_widget_uses_is_kept_from_the_notebook(visit, shell_of):
 # --- names and roles -------------------------------------------------------------------------
 
 
-def test_every_control_has_a_name_and_one_line_is_read_aloud(visit, widget):
+def test_controls_have_names_of_their_own_and_one_line_is_read_aloud(visit, widget):
     with visit(widget) as seen:
         nodes = seen.accessible_nodes()
         nameless = [role for role, words in nodes if role in INTERACTIVE and not words.strip()]
         assert nameless == []
         assert any(role in INTERACTIVE for role, _ in nodes)
         assert [role for role, _ in nodes].count("status") == 1
+        ids = seen.page.eval_on_selector_all("[id]", "nodes => nodes.map(node => node.id)")
+        assert len(ids) == len(set(ids))
+        assert seen.page.locator("label:not(:has(input, select))").count() == 0
 
 
 def test_what_is_drawn_is_not_read_out_tick_by_tick(visit, made):
@@ -341,10 +344,3 @@ def test_what_is_drawn_is_not_read_out_tick_by_tick(visit, made):
         assert all(name and value for name, value in said)
         groups = seen.page.locator("[role=group]:not([aria-label])").count()
         assert groups == 0
-
-
-def test_ids_are_not_repeated_and_labels_hold_their_input(visit, widget):
-    with visit(widget) as seen:
-        ids = seen.page.eval_on_selector_all("[id]", "nodes => nodes.map(node => node.id)")
-        assert len(ids) == len(set(ids))
-        assert seen.page.locator("label:not(:has(input, select))").count() == 0

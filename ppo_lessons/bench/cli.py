@@ -14,7 +14,7 @@ from ppo_lessons.bench.sections import PEERS, SEEDS, Contender, Places, Section,
 from ppo_lessons.bench.table import tables, written
 
 PROGRAM = f"{os.environ.get('PPO_LESSONS_CALL', 'ppo-lessons')} bench"
-NAMES = ("train", "solve", "envs", "gae", "gpu")
+NAMES = ("train", "solve", "replicas", "envs", "gae", "gpu")
 Measure = Callable[[Run], dict[str, Any]]
 
 
