@@ -70,7 +70,7 @@ def flat_networks(
 
 
 CONFIG = PPOConfig(
-    env="Breakout", total_steps=20_000_000, num_envs=128, num_steps=64, num_epochs=4,
+    env="Breakout", total_steps=26_000_000, num_envs=128, num_steps=64, num_epochs=4,
     num_minibatches=8, learning_rate=1e-3, entropy_coef=0.01, hidden_sizes=(128, 128),
 )  # fmt: skip
 
