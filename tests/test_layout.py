@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -101,15 +102,17 @@ def folder(module: str) -> str:
     return module.rpartition("/")[0]
 
 
-def imports(text: str) -> Iterator[str]:
+@cache
+def imports(text: str) -> tuple[str, ...]:
     """Every module imported anywhere, also inside functions; relative ones keep their dots."""
+    found: list[str] = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
-            yield module
-            yield from (f"{module}.{alias.name}" for alias in node.names)
+            found += [module, *(f"{module}.{alias.name}" for alias in node.names)]
+    return tuple(found)
 
 
 def edges(sources: Mapping[str, str]) -> Iterator[tuple[str, str]]:
