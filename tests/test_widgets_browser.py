@@ -69,12 +69,9 @@ def revealed_states(made):
 # --- the script's numbers are Python's -------------------------------------------------------
 
 
-def test_page_and_python_compute_and_say_the_same_in_random_states(browser, made):
-    assert disagreements(browser, random_widgets(made.NAME, 40)) == []
-
-
-def test_page_and_python_compute_and_say_the_same_in_named_states(browser, made):
-    assert disagreements(browser, [made.at(name) for name in revealed_states(made)]) == []
+def test_page_and_python_compute_and_say_the_same_in_named_and_random_states(browser, made):
+    named = [made.at(name) for name in revealed_states(made)]
+    assert disagreements(browser, named + random_widgets(made.NAME, 40)) == []
 
 
 def test_a_page_that_computes_something_else_is_found(browser, shell_of):
