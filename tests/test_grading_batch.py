@@ -327,6 +327,27 @@ def test_a_submission_that_breaks_its_chunk_costs_its_neighbours_nothing(world, 
     assert points(grade(a_batch(tmp_path))) == EXPECTED
 
 
+@pytest.mark.parametrize("turn", [1, 2])
+def test_a_file_that_is_read_in_two_ways_is_read_again_and_costs_no_points(
+    world, tmp_path, monkeypatch, turn
+):
+    turns = []
+
+    def transplant(submission, manifest, reference):
+        turns.append(submission.student)
+        empty = submission.student == "s2" and turns.count("s2") == turn
+        parts = world.reference("0 was found" if empty else submission.cells[0].source)
+        return Transplanted(parts=parts, notes=("transplanted",))
+
+    monkeypatch.setattr("ppo_lessons.grading.batch.transplant", transplant)
+    results = grade(a_batch(tmp_path))
+    if turn == 1:  # its key was already wrong
+        assert (results[2].status, results[2].points) == ("infrastructure-error", 0)
+        assert "read twice" in results[2].reason
+        results = grade(a_batch(tmp_path))
+    assert points(results) == EXPECTED
+
+
 def test_the_chunk_of_a_failure_is_not_run_again(world, tmp_path):
     world.fails[world.files["s2"]] = 1
     grade(a_batch(tmp_path))

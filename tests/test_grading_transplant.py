@@ -1,7 +1,11 @@
 import ast
 import copy
+import gc
 import json
+import os
+import sys
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
@@ -628,6 +632,52 @@ def test_deep_and_long_code_is_read_or_refused(source):
     needs_of(source)
     result = planted(answer("double", source), answer("signs", source), cell(source), HONEST[2])
     assert json.dumps(dict(result.parts))
+
+
+class Open:
+    """Two file descriptors that only the garbage collector closes: others may run meanwhile."""
+
+    def __init__(self):
+        self.itself, self.ends = self, os.pipe()
+
+    def __del__(self):
+        for end in self.ends:
+            os.close(end)
+
+
+def trees_in_threads(read):
+    """Let three threads read code while garbage is collected; give the kinds of errors."""
+    source = "\n".join(f"def f{n}(x):\n    return [x + {n} for x in (1, 2)]" for n in range(200))
+
+    def read_some(_):
+        errors = set()
+        for _ in range(25):
+            [Open() for _ in range(5)]
+            try:
+                read(source)
+            except SystemError as error:
+                errors.add(str(error).partition(" (")[0])
+        return errors
+
+    before, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.set_threshold(100, 2, 2)
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(3) as pool:
+            return set().union(*pool.map(read_some, range(3)))
+    finally:
+        gc.set_threshold(*before)
+        sys.setswitchinterval(interval)
+
+
+def test_threads_read_code_without_disturbing_each_other():
+    assert trees_in_threads(parse_code) == set()
+
+
+@pytest.mark.full
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="seen with Python 3.11")
+def test_without_a_lock_threads_would_disturb_each_other():
+    assert trees_in_threads(ast.parse) == {"AST constructor recursion depth mismatch"}
 
 
 FRAGMENTS = st.sampled_from(

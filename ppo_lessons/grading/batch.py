@@ -250,11 +250,19 @@ class Session:
 
     def run(self, tasks: Sequence[Task]) -> list[Result]:
         """Grade a chunk in one trusted process; called in threads, so it writes nothing."""
-        rows = [task.row for task in tasks]
-        jobs = [
-            self.job(row.student, *self.prepare(row)) for row in rows if isinstance(row, Submission)
+        jobs: list[Job] = []
+        same: list[bool] = []
+        for task in tasks:
+            if isinstance(task.row, Submission):
+                prepared = self.prepare(task.row)
+                jobs.append(self.job(task.row.student, *prepared))
+                same.append(self.key(*prepared) == task.key)
+        ran = self.run_jobs(jobs)
+        twice = InfrastructureError("the file was read twice and not in the same way; grade again")
+        return [
+            self.verdict(job, each if ok else twice)
+            for job, each, ok in zip(jobs, ran, same, strict=True)
         ]
-        return [self.verdict(job, ran) for job, ran in zip(jobs, self.run_jobs(jobs), strict=True)]
 
     def run_jobs(self, jobs: Sequence[Job]) -> Sequence[Ran | InfrastructureError]:
         """Run notebooks; no student pays for an error of the grader itself."""

@@ -8,6 +8,7 @@ import ast
 import builtins
 import re
 import symtable
+import threading
 import warnings
 from bisect import bisect_left
 from collections import defaultdict
@@ -16,6 +17,9 @@ from dataclasses import dataclass
 
 MAX_PARSED = 20_000  # characters
 MAX_DOTS = 100  # of `import a.b.c`: the parser's memory grows with their square
+# Python 3.11 counts the depth of a tree in one place for all threads: two trees built at once end
+# in a SystemError, as soon as a garbage collection lets the other thread run.
+ONE_TREE_AT_A_TIME = threading.RLock()
 FROM_THE_KERNEL = frozenset({"get_ipython", "display", "In", "Out", "_", "__", "exit", "quit"})
 # nbval obeys a comment that holds one of these and nothing else.
 NBVAL_MARKS = re.compile(r"NBVAL_|PYTEST_VALIDATE_")
@@ -65,7 +69,7 @@ def parse_code(source: str) -> ast.Module | None:
     if not may_be_parsed(source):
         return None
     try:
-        with warnings.catch_warnings():
+        with ONE_TREE_AT_A_TIME, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
@@ -284,7 +288,7 @@ def needs_of(source: str) -> Needs:
     if parse_code(source) is None:
         return Needs()
     try:
-        with warnings.catch_warnings():
+        with ONE_TREE_AT_A_TIME, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             module = symtable.symtable(source, "<cell>", "exec")
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
