@@ -287,6 +287,7 @@ LESSONS: tuple[Lesson, ...] = (
         minutes=30,
         prerequisites=("importance", "rlhf"),
         module=True,
+        widgets=("staleness_timeline",),
         notebook=True,
         exercise=True,
         checks=True,

@@ -27,6 +27,7 @@ from ppo_lessons.importance import surrogate_loss
 from ppo_lessons.rlhf import RLHFConfig, TokenPolicy, train_tokens
 from ppo_lessons.tokens import cached_reference
 from ppo_lessons.variants import plain_token_loss, reinforce_pp_slot
+from ppo_lessons.widgets import StalenessTimeline
 
 setup()
 
@@ -579,7 +580,57 @@ claim(
 )
 
 # %% [markdown]
-# So do not expect a cure of decoupling by itself. The recorded runs, with one update for each batch and C = 2:
+# ## Where in time each policy lives
+#
+# Two lanes: the generator draws, the trainer learns. Three marks: μ, where this batch was drawn; π_prox, where the update on
+# it began; π, which learns now. Below stands what the loss compares. You have seen the runs at age 4 with the ratio, and with ratio
+# and clip. Decoupled, with C = 2 and one update for each batch: how many of 100 answers are right in the end? Say so, then reveal.
+#
+# Then take hold of the room: which mark moves? Set four updates for each batch and move the updates one by one: which
+# one now? (Where no widget can run, you see a picture of its answer.)
+
+# %%
+lanes = StalenessTimeline(keep_as="staleness.decoupled_at_four")
+lanes
+
+# %% [markdown]
+# Its generator and its trainer meet at the queue from above, whatever you have set:
+
+# %%
+waited = meetings(lanes.capacity, updates=len(lanes.drawn))
+assert lanes.drawn == [lanes.updates * drawn_by for drawn_by, _ in waited]
+print("the widget and the queue agree")
+
+# %% [markdown]
+# Room for 1, 5 or 17 batches, four updates for each. What lies between μ and π_prox, and between π_prox and π, at each of the
+# four?
+
+
+# %%
+def distances(room):
+    marks = [StalenessTimeline(capacity=room, updates=4, version=at) for at in range(68, 72)]
+    return [(each.proximal - each.behaviour, each.now - each.proximal) for each in marks]
+
+
+among = {room: distances(room) for room in (1, 5, 17)}
+
+# %%
+claim(
+    "staleness.two_distances",
+    "The weight spans 4 versions for each batch that waits; the clip's ratio 0 to 3, whatever the room.",
+    all(
+        between == [(4 * (room - 1), number) for number in range(4)]
+        for room, between in among.items()
+    ),
+    control=(
+        "The clip's ratio spans more versions where there is more room.",
+        max(clipped for _, clipped in among[1]) < max(clipped for _, clipped in among[17]),
+    ),
+)
+
+# %% [markdown]
+# The buffer makes the one distance, the epochs on a batch the other. With room for 1 the first is gone, with one update the
+# second. So do not expect a cure of decoupling by itself. The recorded runs, with one update for each batch and C = 2:
 
 # %%
 show(

@@ -21,6 +21,7 @@ HOME = {
     "ReturnHorizon": "return_horizon",
     "RunScrubber": "run_scrubber",
     "SeedCount": "seed_count",
+    "StalenessTimeline": "staleness_timeline",
     "ThroughputLedger": "throughput_ledger",
     "TokenStrip": "token_strip",
     "TrustRegion": "trust_region_map",

@@ -1,0 +1,77 @@
+"""Words of StalenessTimeline."""
+
+WORDS = {
+    "en": {
+        "title": "Where in time does each policy live?",
+        "question": "Three policies in one loss: where in time does each live?",
+        "capacity": "room in the buffer (batches)",
+        "version": "updates so far",
+        "updates": "updates for each batch",
+        "correction": "the loss",
+        "nothing": "no ratio",
+        "ratio": "ratio",
+        "clip": "ratio and clip",
+        "decoupled": "decoupled",
+        "asked_nothing": "No ratio",
+        "asked_ratio": "The ratio alone",
+        "asked_clip": "Ratio and clip",
+        "asked_decoupled": "Decoupled weights",
+        "guess": "{correction}, {age} batches old: how many of 100 are right at the end?",
+        "guess_fresh": "{correction}, {age} batches old: how many of 100 are right at the end? "
+        "(Fresh: {fresh}.)",
+        "guessed": "You said {guess}; it is {answer}.",
+        "guessed_nothing": "It is {answer}.",
+        "time_title": "Who drew, where it began, who learns",
+        "time_axis": "version: updates that the policy has seen",
+        "generator": "generator",
+        "trainer": "trainer",
+        "at_behaviour": "μ v{version}",
+        "at_proximal": "π_prox v{version}",
+        "at_current": "π v{version}",
+        "span_none": "no ratio: it never asks who drew",
+        "span_behaviour": "versions in the ratio π / μ: {versions}",
+        "span_weight": "versions in the weight π_prox / μ: {versions}",
+        "span_clip": "versions in the clip's ratio π / π_prox: {versions}",
+        "ends_title": "Recorded runs: right at the end",
+        "ends_axis": "age (batches)",
+        "ends_share": "right answers of 100",
+        "hidden_ends": "hidden until you have guessed",
+        "legend_now": "the batch of this update",
+        "legend_waiting": "waits in the buffer",
+        "legend_used": "used up",
+        "legend_age": "the age that you chose",
+        "weight": "weight of a bad word",
+        "in_loss": "its ratio in the loss",
+        "push": "push on its logit",
+        "right": "right of 100 at the end",
+        "outside": "outside of the clip (%)",
+        "none": "none",
+        "about": "A bad word, advantage −1: version 0 says it every second time, and each update "
+        "takes 0.1 from its logit. ε = 0.2, weights are cut at 2. The runs: language of lesson "
+        "13, REINFORCE++; a dot for each seed that was run. With fresh data and one update the "
+        "ratio is 1, so all losses share the run of the clip.",
+        "loss_nothing": "The loss asks for no ratio; versions between μ and π: {both}.",
+        "loss_ratio": "Versions in the ratio π / μ, which nothing limits: {both}.",
+        "loss_clip": "Versions in the ratio π / μ, which is clipped: {both}.",
+        "loss_decoupled": "Versions in the weight π_prox / μ: {weighed}, in the clip's ratio: "
+        "{clipped}.",
+        "here": "At this age",
+        "near": "At the nearest age that was run, {age},",
+        "one": "one seed",
+        "some": "middle of {seeds} seeds",
+        "outcome": "{where} {answer} of 100 are right at the end, {outside} % outside of the "
+        "clip ({many}).",
+        "outcome_none": "No run with this loss was recorded.",
+        "outcome_hidden": "State your guess, then reveal.",
+        "sentence": "Room for {capacity}, updates for each batch: {updates}. Version {behaviour} "
+        "drew (μ), the update began at version {proximal} (π_prox), version {now} learns (π). "
+        "{loss} {outcome}",
+        "state_guess": "guess first",
+        "state_apart": "one for each reason",
+        "state_around": "one for both",
+        "state_older": "more room",
+        "state_fresh": "fresh data",
+        "state_reuse": "four updates",
+        "state_bare": "uncorrected",
+    }
+}
