@@ -1,19 +1,19 @@
 """R replicas in one batch are R lone runs. The oracle is `train`, run by run."""
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 
 import pytest
 import torch
-from gymnasium.spaces import Box
+from gymnasium.spaces import Box, Discrete
 from mistakes import under_test
 from torch import nn
-from torch.optim import ASGD, SGD
+from torch.optim import ASGD, SGD, AdamW
 
 from ppo_lessons import ablations
 from ppo_lessons.ablations.networks import stack_networks
 from ppo_lessons.ablations.replicas import Actor, Replicas
-from ppo_lessons.ablations.statistics import probability_of_improvement
+from ppo_lessons.ablations.statistics import bootstrap_difference
 from ppo_lessons.critic import clipped_value_loss
 from ppo_lessons.envs import Acrobot, BatchedEnvs, CartPole, Pendulum
 from ppo_lessons.gae import compute_gae
@@ -48,7 +48,10 @@ DOUBLES = Parts(networks=in_doubles(make_networks))
 
 def lone_run(config, parts, task):
     """The oracle: one run by `train`, with its own environments and generators."""
-    after = getattr(parts.policy_loss, "after_iteration", None)
+    told = [
+        slot for slot in (parts.policy_loss, parts.total_loss) if hasattr(slot, "after_iteration")
+    ]
+    after = told[0].after_iteration if told else None
     envs = BatchedEnvs(task, config.num_envs, dtype=torch.float64)
     return train(config, envs=envs, parts=parts, on_iteration=after)
 
@@ -176,6 +179,60 @@ def test_layers_that_are_shared_stay_shared():
     assert_all_lone(
         ablations.run_replicas, [replace(CONFIG, seed=s) for s in range(3)], each, SHORT
     )
+
+
+def policy_alone(policy_loss, value_loss, entropy):
+    return policy_loss
+
+
+def shrinking(networks, *, learning_rate):
+    return AdamW(networks.parameters(), lr=learning_rate, weight_decay=0.5)
+
+
+@dataclass
+class CriticForOneIteration:
+    """A sum that leaves the critic alone after its first iteration."""
+
+    iteration: int = 0
+
+    def __call__(self, policy_loss, value_loss, entropy):
+        return policy_loss + value_loss if self.iteration == 0 else policy_loss
+
+    def after_iteration(self, state):
+        self.iteration += 1
+
+
+LEAVES_OUT = {
+    "critic": lambda: replace(DOUBLES, total_loss=policy_alone),
+    "policy": lambda: replace(DOUBLES, total_loss=lambda policy, value, entropy: value),
+    # no gradient: a gradient of 0 would let decay and momentum go on
+    "critic, and decays": lambda: replace(DOUBLES, total_loss=policy_alone, optimizer=shrinking),
+    "critic later": lambda: replace(DOUBLES, total_loss=CriticForOneIteration()),
+    "nothing, and decays": lambda: replace(DOUBLES, optimizer=shrinking),
+    "nothing": lambda: DOUBLES,
+}
+
+
+@pytest.mark.parametrize("names", [["critic"], ["critic, and decays"], ["policy"], LEAVES_OUT])
+def test_what_a_loss_leaves_out_stays_as_it_is_in_a_lone_run(names):
+    # twice each, the second ones apart from the first
+    each = [*(LEAVES_OUT[name] for name in names)] * 2
+    configs = [replace(CONFIG, seed=seed) for seed in range(len(each))]
+    assert_all_lone(ablations.run_replicas, configs, each, SHORT)
+
+
+def test_a_critic_that_is_left_out_is_the_critic_of_the_start():
+    parts = LEAVES_OUT["critic, and decays"]()
+    found = ablations.run_replicas([CONFIG], task=SHORT, parts=parts, dtype=torch.float64)
+    generator = seeded(CONFIG.seed)
+    start = parts.networks((4,), Discrete(2), hidden_sizes=(32,), generator=generator)
+    for name in ("critic", "policy"):
+        pairs = zip(
+            getattr(found[0].networks, name).parameters(),
+            getattr(start, name).parameters(),
+            strict=True,
+        )
+        assert all(torch.equal(*pair) for pair in pairs) == (name == "critic")
 
 
 def test_a_run_that_was_saved_goes_on_bit_by_bit(tmp_path):
@@ -316,20 +373,54 @@ def test_every_slot_of_parts_is_thought_of():
 # --- long runs -----------------------------------------------------------------------------
 
 
+LONG = PPOConfig(num_envs=8, num_steps=32, total_steps=12_288, num_epochs=4)
+SEEDS = 32
+TWINS = {  # replicas with a fault, which must be told from lone runs
+    "a fifth of the learning rate": lambda seed: replace(
+        LONG, seed=seed, learning_rate=LONG.learning_rate / 5
+    ),
+    "one seed for all": lambda seed: replace(LONG, seed=0),
+}
+
+
+def ends_of(configs):
+    """The return at the end of each replica (reward)."""
+    found = ablations.run_replicas(configs, task=CartPole())
+    return torch.tensor([history["episode_return"][-1] for history in found]).double()
+
+
+def largest_gap(first, second):
+    """Kolmogorov and Smirnov: by how much two shares of runs below a level differ at most."""
+    levels = torch.cat([first, second]).unsqueeze(1)
+    return ((first <= levels).double().mean(1) - (second <= levels).double().mean(1)).abs().max()
+
+
+def test_the_largest_gap_by_hand():
+    first, second = torch.tensor([1.0, 2, 3, 4]), torch.tensor([3.0, 4, 5, 6])
+    assert largest_gap(first, second) == 0.5
+    assert largest_gap(second, first) == 0.5
+    assert largest_gap(first, first) == 0
+
+
 @pytest.mark.full
 def test_long_runs_have_the_distribution_of_lone_ones():
-    config = PPOConfig(num_envs=8, num_steps=32, total_steps=15_360, num_epochs=4)
-    configs = [replace(config, seed=seed) for seed in range(64)]
-    found = [
-        history["episode_return"][-1]
-        for history in ablations.run_replicas(configs[:32], task=CartPole())
-    ]
-    lone = [
-        train(own, envs=BatchedEnvs(CartPole(), 8))["episode_return"][-1] for own in configs[32:]
-    ]
-    better = probability_of_improvement(torch.tensor(found), torch.tensor(lone))
-    # the standard deviation of this number is 0.07 for 32 against 32
-    assert 0.25 < better < 0.75
+    # other seeds than those of the replicas: the two sides share no random number
+    lone = torch.tensor(
+        [
+            train(replace(LONG, seed=seed), envs=BatchedEnvs(CartPole(), 8))["episode_return"][-1]
+            for seed in range(SEEDS, 2 * SEEDS)
+        ]
+    ).double()
+    # 32 against 32 of one distribution are farther apart in 1 of 100 cases
+    limit = 1.63 * (2 / SEEDS) ** 0.5
+    replicas = ends_of([replace(LONG, seed=seed) for seed in range(SEEDS)])
+    assert largest_gap(replicas, lone) < limit
+    settings = {"resamples": 2000, "confidence": 0.99, "generator": seeded(1)}
+    low, high = bootstrap_difference(replicas, lone, lambda runs: runs.mean(-1), **settings)
+    assert low < 0 < high
+    for fault, config_of in TWINS.items():
+        twin = ends_of([config_of(seed) for seed in range(SEEDS)])
+        assert largest_gap(twin, lone) > limit, fault
 
 
 def seeded(seed):

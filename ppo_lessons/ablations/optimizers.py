@@ -1,6 +1,9 @@
 """One optimiser step for R replicas: each gradient is shortened by itself, each step has its size.
 
 g[r] ← g[r]·min(1, longest[r] / |g[r]|),      then Adam, number by number
+
+What the loss of a replica leaves out has no gradient, which is not a gradient of 0: momentum and
+weight decay do not move it either.
 """
 
 from collections.abc import Sequence
@@ -13,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.optim import SGD, Adam, AdamW, Optimizer, RMSprop
 
-from ppo_lessons.ablations.slots import identity
+from ppo_lessons.ablations.slots import Rows, identity
 from ppo_lessons.training_loop import Parts, PPOConfig
 
 # Each number moves by its own gradient alone, so replicas do not meet in there.
@@ -58,27 +61,36 @@ class ReplicaOptimizer:
             for group in optimizer.param_groups:
                 group["lr"] = config.learning_rate_at(iteration)
 
-    def step(self, losses: Float[Tensor, " R"]) -> Float[Tensor, " R"]:
+    def step(
+        self, losses: Float[Tensor, " R"], left_out: Sequence[tuple[int, Rows]] = ()
+    ) -> Float[Tensor, " R"]:
         """Take one step with each replica, along a gradient that is at most so long.
 
         Args:
             losses: one for each replica. They are added, not averaged: then each gradient is that
                 of its own loss.
+            left_out: what `without_gradient` found: these numbers stay as they are.
 
         Returns:
             The length of each replica's gradient before it was shortened.
         """
-        gradients = torch.autograd.grad(losses.sum(), self.parameters)
+        gradients = torch.autograd.grad(
+            losses.sum(), self.parameters, allow_unused=True, materialize_grads=True
+        )
         lengths = torch.stack([gradient.flatten(1).norm(dim=1) for gradient in gradients])
         lengths = lengths.norm(dim=0)
         # as in torch's clip_grad_norm_
         factors = (self._longest / (lengths + 1e-6)).clamp(max=1)
         for gradient in gradients:
             gradient.mul_(factors.view(-1, *[1] * (gradient.ndim - 1)))
+        resting = [(self.parameters[place].detach(), rows) for place, rows in left_out]
+        before = [numbers[rows].clone() for numbers, rows in resting]
         for (optimizer, rows, _), views in zip(self._segments, self._views, strict=True):
             for view, gradient in zip(views, gradients, strict=True):
                 view.grad = gradient[rows].contiguous()  # the fused Adam reads memory in order
             optimizer.step()
+        for (numbers, rows), as_it_was in zip(resting, before, strict=True):
+            numbers[rows] = as_it_was
         return lengths
 
     @torch.no_grad()
@@ -100,6 +112,37 @@ class ReplicaOptimizer:
         """Go on where `state_dict` was taken."""
         for (optimizer, _, _), state in zip(self._segments, saved, strict=True):
             optimizer.load_state_dict(deepcopy(state))
+
+
+def without_gradient(
+    losses: Sequence[tuple[Rows, Tensor]], parameters: Sequence[nn.Parameter]
+) -> list[tuple[int, Rows]]:
+    """Find the parameters that the losses of some replicas leave out.
+
+    Args:
+        losses: groups of replicas, and the losses of each group.
+        parameters: of the stacked networks.
+
+    Returns:
+        The place of a parameter among `parameters`, and the replicas whose loss does not depend
+        on it.
+    """
+    found = []
+    for rows, loss in losses:
+        reached = reached_from(loss)
+        found += [(place, rows) for place, p in enumerate(parameters) if id(p) not in reached]
+    return found
+
+
+def reached_from(loss: Tensor) -> set[int]:
+    """Walk the graph that a tensor was computed by, and give the ids of its parameters."""
+    seen, ahead = set(), [loss.grad_fn]
+    while ahead:
+        node = ahead.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            ahead += [function for function, _ in node.next_functions]
+    return {id(node.variable) for node in seen if hasattr(node, "variable")}
 
 
 def neighbours(configs: Sequence[PPOConfig], parts: Sequence[Parts]) -> list[slice]:

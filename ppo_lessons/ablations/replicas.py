@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Float, Shaped
+from jaxtyping import Shaped
 from torch import Generator, Tensor
 
 from ppo_lessons.ablations.envs import ReplicaEnvs
@@ -27,7 +27,7 @@ from ppo_lessons.ablations.networks import (
     stack_networks,
     unstack_networks,
 )
-from ppo_lessons.ablations.optimizers import ReplicaOptimizer
+from ppo_lessons.ablations.optimizers import ReplicaOptimizer, without_gradient
 from ppo_lessons.ablations.slots import (
     ByColumns,
     ForEach,
@@ -89,7 +89,8 @@ def run_replicas(
     Returns:
         For each replica what `train(config, envs=BatchedEnvs(task, num_envs), parts=parts)` gives;
         `seconds` are those of the whole batched iteration. Where `train` would raise since numbers
-        are not finite any more, the rows end, and `stopped` says "not finite".
+        are not finite any more, the rows end, and `stopped` says "not finite". Parameters that a
+        loss leaves out stay as they are, as in `train`.
 
     Raises:
         ValueError: if replicas differ in what must be the same, or a part has no batched form.
@@ -311,7 +312,7 @@ class Replicas:
 
     def _squeeze(self, batch: Columns) -> dict[str, Shaped[Tensor, "K M R"]]:
         """Go K times over all batches, each replica in an order of its own."""
-        epochs = []
+        epochs, left_out = [], None
         for _ in range(self.config.num_epochs):
             indices, sizes = self._orders()
             shuffled = {name: taken(column, indices) for name, column in batch.items()}
@@ -319,8 +320,11 @@ class Replicas:
             steps = []
             for m in range(len(sizes)):
                 minibatch = {name: columns[m] for name, columns in pieces.items()}
-                losses, measured = self._losses(minibatch)
-                measured["gradient_norm"] = self.optimizer.step(losses)
+                by_group, measured = self._losses(minibatch)
+                if left_out is None:  # the same for all minibatches of an iteration
+                    left_out = without_gradient(by_group, self.optimizer.parameters)
+                losses = gathered([rows for rows, _ in by_group], [each for _, each in by_group])
+                measured["gradient_norm"] = self.optimizer.step(losses, left_out)
                 steps.append(measured)
             epochs.append({name: torch.stack([step[name] for step in steps]) for name in steps[0]})
         return {name: torch.stack([epoch[name] for epoch in epochs]) for name in epochs[0]}
@@ -340,8 +344,8 @@ class Replicas:
             )
         return torch.stack(orders), list(sizes.pop())
 
-    def _losses(self, minibatch: Columns) -> tuple[Float[Tensor, " R"], Columns]:
-        """Give the loss of each replica, with gradient, and what is worth knowing about it."""
+    def _losses(self, minibatch: Columns) -> tuple[list[tuple[Rows, Tensor]], Columns]:
+        """Give the losses of each group, with gradient, and what is worth knowing about all."""
         seen, actions = minibatch["observations"], minibatch["actions"]
         log_probs, entropies = self.networks.policy.evaluate(seen, actions)
         given = (log_probs, entropies, self.networks.critic(seen), *minibatch.values())
@@ -351,8 +355,8 @@ class Replicas:
             found.append(self._for_each(key, function, *(tensor[rows] for tensor in given)))
         members = [rows for _, rows, _, _ in self._by_loss]
         measured = {name: gathered(members, [group[name] for group in found]) for name in found[0]}
-        losses = measured.pop("loss")
-        return losses, measured
+        del measured["loss"]
+        return [(rows, group["loss"]) for rows, group in zip(members, found, strict=True)], measured
 
     # --- one row of metrics for each replica -----------------------------------------------
 
