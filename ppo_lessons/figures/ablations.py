@@ -142,31 +142,55 @@ def comparison(
         title: what is to be seen.
         unit: of the scores.
     """
-    base = next((row for row in rows if row[4] == "base"), None)
     with style():
         picture = figure(9, 1.0 + 0.36 * len(rows))
         axes = picture.subplots()
-        if base is not None:
-            axes.axvspan(*base[3], color=SHADE, zorder=0)
-        for place, (_, runs, middle, (low, high), verdict) in enumerate(rows):
-            color, mark, words = LOOKS[verdict]
-            runs = np.asarray(runs)
-            axes.plot(
-                runs, [place + 0.2] * len(runs), "|", color=OLD_POLICY, alpha=0.55, markersize=5
-            )
-            axes.plot(
-                [low, high], [place - 0.1] * 2, color=color, linewidth=4, solid_capstyle="butt"
-            )
-            axes.plot(middle, place - 0.1, mark, color=color, markersize=7, markeredgecolor="white")
-            axes.annotate(
-                words, (1.01, place), xycoords=("axes fraction", "data"), color=color, fontsize=9,
-                va="center",
-            )  # fmt: skip
+        _judged(axes, rows)
         axes.set_yticks(range(len(rows)), [row[0] for row in rows])
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.set_xlabel(f"score ({unit}); bars: 95 % interval of the interquartile mean; |: a run")
+        axes.set_xlabel(
+            f"score ({unit}); number and mark: interquartile mean; bar: its 95 % interval; |: a run"
+        )
         axes.set_title(title)
         return picture
+
+
+def two_tasks(
+    tables: Mapping[str, Sequence[tuple[str, ArrayLike, float, Interval, str]]], *, title: str
+) -> Figure:
+    """Draw the same settings on two tasks, each table with its own verdicts.
+
+    Args:
+        tables: by name of the task, rows as in `comparison`, with the same settings.
+        title: what is to be seen.
+    """
+    with style():
+        names = [row[0] for row in next(iter(tables.values()))]
+        picture = figure(9.6, 1.4 + 0.36 * len(names))
+        for axes, (task, rows) in zip(picture.subplots(1, 2, sharey=True), tables.items(),
+                                      strict=True):  # fmt: skip
+            _judged(axes, rows)
+            axes.set_yticks(range(len(names)), names)
+            axes.set_xlabel("score (reward); bar: 95 % interval; |: a run")
+            axes.set_title(task, fontweight="normal")
+        picture.suptitle(title, fontsize=12, fontweight="bold")
+        return picture
+
+
+def _judged(axes: Axes, rows: Sequence[tuple[str, ArrayLike, float, Interval, str]]) -> None:
+    """Draw runs, middle, interval and verdict of each row; the base is shaded."""
+    widest = max(len(f"{row[2]:.0f}") for row in rows)
+    for place, (_, runs, middle, (low, high), verdict) in enumerate(rows):
+        color, mark, words = LOOKS[verdict]
+        if verdict == "base":
+            axes.axvspan(low, high, color=SHADE, zorder=0)
+        runs = np.asarray(runs)
+        axes.plot(runs, [place + 0.2] * len(runs), "|", color=OLD_POLICY, alpha=0.55, markersize=5)
+        axes.plot([low, high], [place - 0.1] * 2, color=color, linewidth=4, solid_capstyle="butt")
+        axes.plot(middle, place - 0.1, mark, color=color, markersize=7, markeredgecolor="white")
+        number = f"{middle:.0f}".replace("-", "−").rjust(widest, "\u2007")  # as wide as a digit
+        axes.annotate(f"{number}  {words}", (1.01, place), xycoords=("axes fraction", "data"),
+                      color=color, fontsize=9, va="center")  # fmt: skip
+    axes.set_ylim(len(rows) - 0.4, -0.6)
 
 
 def profiles(thresholds: ArrayLike, shares: Mapping[str, ArrayLike], *, title: str) -> Figure:
@@ -247,36 +271,34 @@ def _short(rate: float) -> str:
 
 
 def papers_table(
-    rows: Sequence[tuple[str, float, float, Interval, str]], *, runs_then: int, runs_now: int
+    rows: Sequence[tuple[str, ArrayLike, float, Interval, str]],
+    published: Sequence[float],
+    *,
+    runs_then: int,
 ) -> Figure:
     """Draw a published table without intervals beside ours with intervals.
 
     Args:
-        rows: name, the published score, ours, our (low, high), and our verdict against the base.
+        rows: ours, as in `comparison`.
+        published: the score that was published for each row.
         runs_then: runs behind each published number.
-        runs_now: runs behind each of ours.
     """
     with style():
         picture = figure(9.6, 1.2 + 0.34 * len(rows))
         left, right = picture.subplots(1, 2, sharey=True)
-        for place, (_, then, now, (low, high), verdict) in enumerate(rows):
-            color, mark, words = LOOKS[verdict]
+        for place, then in enumerate(published):
             left.plot(then, place, "s", color=OLD_POLICY, markersize=8)
-            left.annotate(f"{then:.2f}", (then, place), (8, 0), textcoords="offset points",
-                          va="center", fontsize=9)  # fmt: skip
-            right.plot([low, high], [place] * 2, color=color, linewidth=4, solid_capstyle="butt")
-            right.plot(now, place, mark, color=color, markersize=7, markeredgecolor="white")
-            right.annotate(words, (1.01, place), xycoords=("axes fraction", "data"), color=color,
-                           fontsize=9, va="center")  # fmt: skip
-        base = next((row for row in rows if row[4] == "base"), None)
-        if base is not None:
-            right.axvspan(*base[3], color=SHADE, zorder=0)
+            number = f"{then:.2f}".replace("-", "−")
+            left.annotate(number, (then, place), (8, 0), textcoords="offset points", va="center",
+                          fontsize=9)  # fmt: skip
         left.set_yticks(range(len(rows)), [row[0] for row in rows])
-        left.set_ylim(len(rows) - 0.5, -0.5)
-        left.set(xlabel="average normalised score, 7 tasks", xlim=(-0.6, 1.15))
+        left.set(
+            xlabel="average normalised score, 7 tasks", xlim=(-0.6, 1.15), xticks=[-0.5, 0, 0.5, 1]
+        )
         left.set_title(f"The paper: {runs_then} runs, no interval")
-        right.set_xlabel("IQM on CartPole (reward), 95 % interval")
-        right.set_title(f"Ours: {runs_now} runs each")
+        _judged(right, rows)
+        right.set_xlabel("score on CartPole (reward), 95 % interval")
+        right.set_title(f"Ours: {len(np.asarray(rows[0][1]))} runs each")
         return picture
 
 
