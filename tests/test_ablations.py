@@ -221,9 +221,9 @@ def test_what_a_loss_leaves_out_stays_as_it_is_in_a_lone_run(names):
     assert_all_lone(ablations.run_replicas, configs, each, SHORT)
 
 
-def test_a_critic_that_is_left_out_is_the_critic_of_the_start():
+def test_a_critic_that_is_left_out_is_the_critic_of_the_start(run_replicas):
     parts = LEAVES_OUT["critic, and decays"]()
-    found = ablations.run_replicas([CONFIG], task=SHORT, parts=parts, dtype=torch.float64)
+    found = run_replicas([CONFIG], task=SHORT, parts=parts, dtype=torch.float64)
     generator = seeded(CONFIG.seed)
     start = parts.networks((4,), Discrete(2), hidden_sizes=(32,), generator=generator)
     for name in ("critic", "policy"):

@@ -75,15 +75,17 @@ def gradients_shortened_together(replicas):
     """Measures one gradient norm over all replicas, and shortens all by the same factor."""
     optimizer = replicas.optimizer
 
-    def around(inner, losses):
-        gradients = torch.autograd.grad(losses.sum(), optimizer.parameters, retain_graph=True)
+    def around(inner, losses, left_out):
+        gradients = torch.autograd.grad(
+            losses.sum(), optimizer.parameters, retain_graph=True, materialize_grads=True
+        )
         for parameter, gradient in zip(optimizer.parameters, gradients, strict=True):
             parameter.grad = gradient
         length = nn.utils.get_total_norm(gradients)
         # what is left for each to shorten: nothing
         factor = (optimizer._longest / (length + 1e-6)).clamp(max=1)
         longest, optimizer._longest = optimizer._longest, torch.full_like(factor, torch.inf)
-        inner(losses * factor)
+        inner(losses * factor, left_out)
         optimizer._longest = longest
         return length.expand(len(replicas))
 
@@ -94,7 +96,16 @@ def gradients_shortened_together(replicas):
 @in_a_run
 def losses_averaged(replicas):
     """Takes the mean of the losses over the replicas: each gradient shrinks by their number."""
-    wrap(replicas.optimizer, "step", lambda inner, losses: inner(losses / len(losses)))
+    wrap(
+        replicas.optimizer, "step", lambda inner, losses, *rest: inner(losses / len(losses), *rest)
+    )
+
+
+@breaks("run_replicas")
+@in_a_run
+def left_out_is_a_gradient_of_zero(replicas):
+    """Gives a gradient of 0 to what a loss leaves out: weight decay and momentum move it on."""
+    wrap(replicas.optimizer, "step", lambda inner, losses, left_out: inner(losses))
 
 
 @breaks("run_replicas")
@@ -115,8 +126,8 @@ def one_learning_rate_for_all(replicas):
 def adam_counts_every_replica(replicas):
     """Counts a step of Adam for each replica, so that its corrections fade too early."""
 
-    def around(inner, losses):
-        lengths = inner(losses)
+    def around(inner, *given):
+        lengths = inner(*given)
         for optimizer, _, _ in replicas.optimizer._segments:
             for kept in optimizer.state.values():
                 kept["step"] += len(replicas) - 1
