@@ -309,3 +309,31 @@ def equal_samples(
             color=OLD_POLICY, fontsize=9,
         )  # fmt: skip
         return picture
+
+
+def by_seed(panels: Mapping[str, Mapping[str, Curve]], *, ylabel: str) -> Figure:
+    """Draw how each method ended in each design, a line through the runs of one seed.
+
+    Args:
+        panels: design → method → one number for each seed, seeds in the same order.
+        ylabel: what the numbers are.
+
+    Returns:
+        A panel for each design, with one axis.
+    """
+    with style():
+        picture = figure(9, 3.2)
+        for axes, (design, methods) in zip(
+            picture.subplots(1, len(panels), sharey=True), panels.items(), strict=True
+        ):
+            places = range(len(methods))
+            for numbers in zip(*methods.values(), strict=True):
+                axes.plot(places, numbers, "-", color=OLD_POLICY, linewidth=0.8, alpha=0.6)
+            for place, numbers, colour, mark in zip(
+                places, methods.values(), COLOURS, MARKS, strict=False
+            ):
+                axes.plot([place] * len(numbers), numbers, mark, color=colour, markersize=6)
+            axes.set_xticks(places, list(methods), fontsize=9)
+            axes.set(title=design, xlim=(-0.4, len(methods) - 0.6), ylim=(0, 1.02))
+        picture.axes[0].set_ylabel(ylabel)
+        return picture
