@@ -723,7 +723,7 @@ show(
 
 # %% [markdown]
 # The filters are the right idea for large pictures: what a ball looks like in one corner, it looks like in all of
-# them. On 10 by 10 cells their arithmetic costs more time per step: little more than half as many steps a second, and
+# them. On 10 by 10 cells their arithmetic costs more time per step: about half as many steps a second, and
 # this seed stays at six bricks. (It had three epochs, 64 hidden units and a learning rate that falls over five million
 # steps, so this is no test of filters alone.) Look at both panels before you say which network is better, and
 # remember that one seed proves nothing: the flat ones have long plateaus, too.
