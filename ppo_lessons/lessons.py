@@ -300,6 +300,7 @@ LESSONS: tuple[Lesson, ...] = (
         minutes=45,
         prerequisites=("rlhf", "variants"),
         module=True,
+        widgets=("which_run",),
         notebook=True,
         exercise=True,
         figures=True,

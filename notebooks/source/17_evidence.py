@@ -28,6 +28,7 @@ from ppo_lessons.rlhf import RLHFConfig, evaluate_answers, train_tokens
 from ppo_lessons.tokens import TokenCritic, cached_reference
 from ppo_lessons.tokens.generate import generate
 from ppo_lessons.tokens.language import VOCABULARY, draw_prompts, is_correct
+from ppo_lessons.widgets import WhichRun
 
 setup()
 
@@ -98,6 +99,37 @@ claim(
     control=(
         "At its highest it is twice as high in a hacked run.",
         min(outside) > 2 * max(healthy),
+    ),
+)
+
+# %% [markdown]
+# ### Which run is failing?
+#
+# Six runs of lesson 14 without a name, each beside a healthy one. Five panels show what a run shows while it trains. The
+# sixth, right answers on held-out prompts, stays closed until you have said what is the matter. Take all six in turn, and
+# notice which dial you trusted. (Where no widget can run, you see a picture, and it shows the answer.)
+
+# %%
+game = WhichRun(keep_as="evidence.which_run")
+game
+
+# %% [markdown]
+# One dial parts the hacked runs from the healthy ones here: the KL to the reference. It is no dial of the squeeze, and
+# it is no proof. A run may be far away because it has learned a lot. How far did lesson 14's run with the price of 0.1 go,
+# and one that learned from the verifier itself, beside the reference's share of right answers?
+
+# %%
+far = [(run["kl_reference"][-1], run["success"][-1]) for run in (
+    runs["beta 0.1"]["1"]["curves"], runs["4x4, clip"]["1"]["curves"],
+)]  # fmt: skip
+claim(
+    "evidence.far_is_no_verdict",
+    "Both end over 5 nats away; one has fewer right answers than before its training, the other more.",
+    min(distance for distance, _ in far) > 5
+    and far[0][1] < starts["1"]["reference"]["success"] < far[1][1],
+    control=(
+        "Both have fewer.",
+        max(share for _, share in far) < starts["1"]["reference"]["success"],
     ),
 )
 

@@ -27,6 +27,7 @@ HOME = {
     "TrustRegion": "trust_region_map",
     "ValueFit": "value_fit",
     "WhichBug": "which_bug",
+    "WhichRun": "which_run",
 }
 # They ask a question and have no picture, no named states and no claims of their own to compute.
 QUESTIONS = ("predict", "quiz")
