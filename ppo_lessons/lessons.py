@@ -275,6 +275,7 @@ LESSONS: tuple[Lesson, ...] = (
         minutes=45,
         prerequisites=("rlhf",),
         module=True,
+        widgets=("part_swap",),
         notebook=True,
         exercise=True,
         figures=True,

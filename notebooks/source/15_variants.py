@@ -23,6 +23,7 @@ from ppo_lessons import claim, compare, predict, quiz, recorded, setup, show, sh
 from ppo_lessons.clip import clipped_surrogate, clipped_surrogate_loss
 from ppo_lessons.figures import variants as figures
 from ppo_lessons.rlhf import kl_terms, tilted_log_probs
+from ppo_lessons.widgets import PartSwap
 
 setup()
 
@@ -393,6 +394,29 @@ claim(
     "Weights of the whole batch, cut along with the losses, give the number of the whole batch.",
     abs(sum(cut) - whole) < 1e-12,
     control=("So does the mean of the two pieces' means.", abs(sum(pieces) / 2 - whole) < 1e-12),
+)
+
+# %% [markdown]
+# ### Swap the parts
+#
+# Three places of the board are now yours to fill: the baseline, what is done with the spread, and what a token weighs. Four answers to one prompt,
+# two short and two long. The first question has a catch: answer 3 is half right. Say it, reveal, then drag scores and swap parts. Which
+# combinations have a name, and which does nobody use? (Where no widget can run, you see a picture, and it shows the answer.)
+
+# %%
+swap = PartSwap(keep_as="variants.short_over_long")
+swap
+
+# %% [markdown]
+# With one part exchanged the factor is gone. Ask the widget itself:
+
+# %%
+factors = {mode: PartSwap(mode=mode, scores=[1.0, 1.0, 0.0, 0.0]).factor for mode in variants.MODES}
+claim(
+    "variants.one_part",
+    "Of the four ways to weigh a token only the mean of means pushes the short wrong answer harder.",
+    [mode for mode, factor in factors.items() if factor > 1.001] == ["sequence_mean"],
+    control=("Dividing by the spread alone does so, too.", factors["token_mean"] > 1.001),
 )
 
 # %% [markdown]

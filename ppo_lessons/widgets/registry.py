@@ -15,6 +15,7 @@ HOME = {
     "LambdaTradeoff": "lambda_tradeoff",
     "LifeOfATransition": "life_of_a_transition",
     "LiveDashboard": "live_dashboard",
+    "PartSwap": "part_swap",
     "Predict": "predict",
     "Quiz": "quiz",
     "RatioFromLogits": "ratio_from_logits",

@@ -1,0 +1,143 @@
+"""PartSwap: advantages and pushes by hand, the methods' own parts, and what a hand does."""
+
+import pytest
+from browsing import disagreements
+
+from ppo_lessons.variants import board
+from ppo_lessons.widgets import PartSwap
+from ppo_lessons.widgets.part_swap import LENGTHS, MAX_LENGTH, methods
+
+
+def test_grpo_by_hand():
+    shown = PartSwap.at("grpo")
+    spread = (4 * 0.25 / 3) ** 0.5  # of 1, 1, 0, 0
+    assert shown.advantages == pytest.approx([x / (spread + 1e-4) for x in (0.5, 0.5, -0.5, -0.5)])
+    assert shown.weights == pytest.approx([1 / (4 * length) for length in (3, 30, 3, 30)])
+    assert shown.factor == pytest.approx(10)  # 30 tokens share what 3 tokens share
+    assert repr(shown) == (
+        "Parts of GRPO, GSPO. A token of answer 3 gets −0.0722, one of answer 4 −0.0072: 10.00 "
+        "times as hard."
+    )
+
+
+@pytest.mark.parametrize(
+    ("state", "factor"),
+    [("grpo", 10), ("dr_grpo", 1), ("rloo", 1), ("dapo", 1), ("no_baseline", None)],
+)
+def test_how_much_harder_the_short_answer_is_pushed(state, factor):
+    assert PartSwap.at(state).factor == (None if factor is None else pytest.approx(factor))
+
+
+def test_the_question_was_worked_by_hand():
+    shown = PartSwap()  # scores 1, 1, 0.5, 0, mean 0.625: −0.125 over 3 tokens, −0.625 over 30
+    assert shown.answer == pytest.approx((0.125 / 3) / (0.625 / 30))
+    assert shown.answer == pytest.approx(2)
+
+
+def test_without_a_baseline_a_wrong_answer_is_not_pushed_at_all():
+    shown = PartSwap.at("no_baseline")
+    assert shown.pushes == pytest.approx([1 / 66, 1 / 66, 0, 0])
+    assert "at least one of them is not pushed" in repr(shown)
+
+
+def test_rloo_compares_with_the_others():
+    shown = PartSwap(baseline="others", spread="kept", scores=[1.0, 0.4, 0.1, 0.0])
+    others = [(0.4 + 0.1) / 3, (1 + 0.1) / 3, (1 + 0.4) / 3, 1.5 / 3]
+    assert shown.advantages == pytest.approx(
+        [score - mean for score, mean in zip((1.0, 0.4, 0.1, 0.0), others, strict=True)]
+    )
+
+
+def test_one_right_answer_of_four_counts_more_where_the_spread_divides():
+    divided, kept = PartSwap.at("rare"), PartSwap.at("rare", spread="kept")
+    assert divided.advantages[0] / PartSwap.at("grpo").advantages[0] == pytest.approx(
+        1.7321, abs=1e-3
+    )
+    assert kept.advantages[0] / PartSwap.at("dr_grpo").advantages[0] == pytest.approx(1.5)
+
+
+def test_equal_scores_push_nobody():
+    shown = PartSwap.at("equal")
+    assert shown.pushes == [0, 0, 0, 0]
+    assert shown.factor is None
+
+
+def test_constant_weights_know_no_length():
+    assert PartSwap(mode="constant").weights == [1 / (4 * MAX_LENGTH)] * 4
+    assert PartSwap(mode="token_mean").weights == [1 / sum(LENGTHS)] * 4
+
+
+def test_the_names_are_those_of_the_board():
+    rows = {row.name: row for row in board()}
+    assert methods()["mean/divided/sequence_mean"] == "GRPO, GSPO"
+    assert methods()["mean/divided/token_mean"] == "DAPO, CISPO"
+    assert methods()["mean/kept/constant"] == "Dr. GRPO"
+    assert methods()["others/kept/sequence_sum"] == "RLOO"
+    assert rows["RLOO"].baseline == "mean of the others"
+    shown = PartSwap(baseline="others", spread="divided")
+    assert shown.method == ""
+    assert repr(shown).startswith("Parts that no method of this lesson has together.")
+
+
+@pytest.mark.messages
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ({"mode": "mean"}, "mode is 'mean'; expected one of token_mean, sequence_mean"),
+        ({"scores": [1.0]}, "scores holds 1 numbers; expected 4"),
+        ({"scores": [2.0] * 4}, "scores holds 2.0; expected numbers from 0"),
+    ],
+)
+def test_a_state_that_cannot_be_drawn_is_refused(state, words):
+    with pytest.raises(ValueError, match=words):
+        PartSwap(**state)
+
+
+# --- in a browser ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("((score - mean) * count) / (count - 1)", "score - mean"),
+        ("squares / (count - 1)", "squares / count"),
+        ("1 / length / count", "1 / length"),
+        ("1 / (count * longest)", "1 / longest"),
+    ],
+)
+def test_a_wrong_formula_in_the_script_is_found(browser, right, wrong):
+    script = PartSwap._esm
+    assert right in script
+    shown = [PartSwap.at(name) for name in ("grpo", "dr_grpo", "rloo", "dapo")]
+    assert disagreements(browser, shown) == []
+    assert disagreements(browser, shown, script=script.replace(right, wrong))
+
+
+def test_a_part_is_swapped_with_a_button_and_the_name_follows(visit):
+    with visit(PartSwap(), state="grpo") as seen:
+        seen.button("stays").click()
+        seen.button("1 / answers · 40").click()
+        assert seen.status() == repr(PartSwap.at("dr_grpo"))
+        seen.button("mean of others").click()
+        assert seen.status().startswith("Parts that no method of this lesson has together.")
+
+
+def test_a_score_is_dragged(visit):
+    from benchmarks.widgets import move
+
+    with visit(PartSwap(), state="grpo") as seen:
+        drawn = move(seen.page, ".ppo-handle", [0.55, 0.625], along="y", index=2)
+        assert drawn[-1][1] == 0.5  # five eighths of the way from −2 to 2
+        assert seen.status() == repr(PartSwap(scores=[1.0, 1.0, 0.5, 0.0], revealed=True))
+
+
+def test_pushes_are_not_drawn_before_the_guess(visit):
+    heights = "nodes => nodes.map((node) => Number(node.getAttribute('height')))"
+    bars = ".ppo-panels svg:nth-child(2) rect"
+    with visit(PartSwap()) as seen:
+        assert set(seen.page.eval_on_selector_all(bars, heights)) == {0}
+        assert "2.00" not in seen.page.locator("main").inner_text()
+        seen.page.get_by_role("spinbutton").fill("10")
+        seen.page.keyboard.press("Enter")
+        assert max(seen.page.eval_on_selector_all(bars, heights)) > 50
+        assert seen.page.get_by_text("You said 10; it is 2.00.").is_visible()
