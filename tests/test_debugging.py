@@ -160,7 +160,7 @@ BETRAYALS = {
     "flags_merged": (loss_at_the_limit, "above", 0.3, 0.1),
     "termination_ignored": (fits_and_knows_nothing, "below", 0.02, 0.5),
     "normalized_too_early": (lambda rows: min(rows["value_loss"]), "above", 0.3, 0.1),
-    "rows_repeated": (surprise, "above", 2.0, 1.8),
+    "rows_repeated": (surprise, "above", 1.6, 1.5),
     "normalized_over_the_wrong_axis": (median_size("policy_loss"), "below", 1e-12, 1e-4),
     "old_recomputed": (median_size("policy_loss"), "below", 1e-6, 1e-4),
     "old_on_the_graph": (median_size("kl_k3"), "below", 1e-5, 1e-4),

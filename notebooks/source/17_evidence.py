@@ -336,7 +336,7 @@ def mended(count):
 
 # %%
 raw = [average(lambda count: count.share, p) for p in (0.0, 0.5, 0.9)]
-turned_back = [average(mended, p) for p in (0.0, 0.5, 0.9)]
+turned_back = [round(average(mended, p), 9) + 0.0 for p in (0.0, 0.5, 0.9)]  # no −0
 print("raw        ", " ".join(f"{number:.3f}" for number in raw))
 print("turned back", " ".join(f"{number:.3f}" for number in turned_back))
 

@@ -233,8 +233,8 @@ def loss_case(
 LOSS_CASES = (
     loss_case(SMALLEST, "two labels each", [True, True], [False, False]),
     loss_case(SMALLEST, "the same labels", [True, False], [True, False]),
-    loss_case(LOSSES, "a loss", flags(14, 16), flags(5, 16)),
-    loss_case(LOSSES, "a gain", flags(5, 16), flags(14, 16)),
+    loss_case(LOSSES, "fewer right than before", flags(14, 16), flags(5, 16)),
+    loss_case(LOSSES, "more right than before", flags(5, 16), flags(14, 16)),
     loss_case(LOSSES, "nothing right any more", flags(12, 16), flags(3, 16)),
     loss_case(NOISE, "the best has more labels", flags(52, 64), flags(5, 9)),
     loss_case(NOISE, "the one at hand has more", flags(7, 8), flags(20, 50)),

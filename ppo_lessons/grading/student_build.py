@@ -24,6 +24,8 @@ ALSO = {
     "gae": ("critic",),
     "rollout": ("gae",),
     "continuous": ("networks", "envs", "rollout"),
+    "tokens": ("shapes",),
+    "variants": ("shapes",),
 }
 STUB = '''"""Not there while this is graded."""
 
