@@ -4,6 +4,7 @@ The wrong numbers come from `tests/mistakes`, whose formulas are not those of th
 """
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -512,3 +513,56 @@ def test_the_hardest_table_takes_less_than_a_second():
         assert audit(given)["advantages"].verdict == "differs"
         best = min(best, time.process_time() - start)
     assert best < 1
+
+
+# --- kinds that were missed at first ----------------------------------------------------------
+
+
+def minibatch_with_padding():
+    """Half of a batch of 64 rows in shuffled order; some rows are no steps."""
+    drawn = torch.Generator().manual_seed(3)
+    normal = partial(torch.randn, generator=drawn, dtype=torch.float64)
+    advantages, returns, log_probs_old = normal(16, 4), normal(16, 4), normal(16, 4).abs().neg()
+    valid = torch.arange(64).reshape(16, 4) % 5 > 0
+    indices = torch.randperm(64, generator=drawn)[:32]
+    picked = {"advantages": advantages, "returns": returns, "old": log_probs_old, "valid": valid}
+    rows = {name: table.flatten()[indices] for name, table in picked.items()}
+    log_probs = rows["old"] + 0.1 * normal(32)
+    facts = {
+        "advantages": advantages, "returns": returns, "valid": valid, "indices": indices,
+        "log_probs": log_probs, "log_probs_old": rows["old"], "new_values": normal(32),
+        "clip_epsilon": 0.2,
+    }  # fmt: skip
+    return facts, rows
+
+
+def test_advantages_of_rows_that_were_not_shuffled_are_named():
+    facts, rows = minibatch_with_padding()
+    del facts["valid"]
+    for start in (0, 32):
+        block = facts["advantages"].flatten()[start : start + 32]
+        wrong = (block - block.mean()) / (block.std() + 1e-8)
+        report = audit(facts | {"normalized_advantages": wrong})
+        assert report["normalized_advantages"].names == ("rows_of_another_minibatch",)
+    right = (rows["advantages"] - rows["advantages"].mean()) / (rows["advantages"].std() + 1e-8)
+    assert not audit(facts | {"normalized_advantages": right}).alarms
+
+
+@pytest.mark.parametrize("factor", [0.5, 1.0])
+def test_a_masked_sum_divided_by_all_rows_is_named(factor):
+    facts, rows = minibatch_with_padding()
+    live = rows["valid"].double()
+    ratios = (facts["log_probs"] - rows["old"]).exp()
+    worth = torch.minimum(ratios * rows["advantages"], ratios.clamp(0.8, 1.2) * rows["advantages"])
+    squares = factor * (facts["new_values"] - rows["returns"]).square()
+    facts["normalized_advantages"] = rows["advantages"]
+    for divisor, alarms in ((32.0, True), (live.sum(), False)):
+        losses = {
+            "policy_loss": -(worth * live).sum() / divisor,
+            "value_loss": (squares * live).sum() / divisor,
+        }
+        report = audit(facts | losses)
+        assert bool(report.alarms) == alarms, str(report)
+        if alarms:
+            assert report["policy_loss"].names == ("padding_in_the_divisor",)
+            assert "padding_divides" in report["value_loss"].names

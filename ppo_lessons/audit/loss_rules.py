@@ -161,6 +161,16 @@ def padding_in_the_mean(norm: Norm) -> Iterator[Norm]:
     yield replace(norm, pool=norm.advantages)
 
 
+@NORM.mistake("training_loop", change="Pick advantages with the same indices as everything else.")
+def rows_of_another_minibatch(norm: Norm) -> Iterator[Norm]:
+    """The advantages are those of other rows: a slice of the batch that was not shuffled."""
+    size = len(norm.advantages)
+    for start in range(0, 0 if norm.batch is None else len(norm.batch) - size + 1, size):
+        rows = norm.batch[start : start + size]
+        for correction in (0, 1)[:size]:
+            yield replace(norm, advantages=rows, pool=rows, correction=correction, mask=None)
+
+
 # --- ratios -------------------------------------------------------------------------------------
 
 
@@ -405,6 +415,13 @@ def padding_counted(loss: Surrogate) -> Iterator[Surrogate]:
     yield replace(loss, mask=None)
 
 
+@SURROGATE.mistake("rollout", change="Divide by the number of rows that are steps.")
+def padding_in_the_divisor(loss: Surrogate) -> Iterator[Surrogate]:
+    """The sum leaves rows out that are no steps, and is divided by the number of all rows."""
+    if loss.mask is not None:
+        yield replace(loss, diluted=True)
+
+
 # --- value loss ---------------------------------------------------------------------------------
 
 
@@ -543,6 +560,14 @@ def squares_summed(loss: Squares) -> Iterator[Squares]:
 def padding_learned(loss: Squares) -> Iterator[Squares]:
     """Rows that are no steps count in the mean."""
     yield replace(loss, mask=None)
+
+
+@SQUARES.mistake("rollout", change="Divide by the number of rows that are steps.")
+def padding_divides(loss: Squares) -> Iterator[Squares]:
+    """The sum leaves rows out that are no steps, and is divided by the number of all rows."""
+    if loss.mask is not None:
+        yield replace(loss, diluted=True)
+        yield replace(loss, diluted=True, factor=2 * loss.factor)
 
 
 # --- entropy and the sum ------------------------------------------------------------------------

@@ -131,6 +131,11 @@ class Ratio:
         return ways[self.how]()  # only the one that is asked for: pairs are many
 
 
+def share_of(mask: Tensor | None) -> float:
+    """The share of rows that are steps."""
+    return 1.0 if mask is None else float(mask.double().mean())
+
+
 Combine = Literal["min", "max", "clipped", "plain", "inverted", "inside", "dual", "means"]
 
 
@@ -153,6 +158,7 @@ class Surrogate:
         crossed: every ratio meets every Â.
         centre: beside the plain ratios stands the mean of Â.
         mask: false for rows that are no steps.
+        diluted: what counts is divided by the number of all rows.
     """
 
     ratios: Tensor
@@ -174,6 +180,7 @@ class Surrogate:
     per_sample: bool = False
     crossed: bool = False
     mask: Tensor | None = None
+    diluted: bool = False
 
     def predict(self) -> Prediction:
         """The loss, as one number or one for each sample."""
@@ -220,6 +227,7 @@ class Surrogate:
             return Prediction(self.sign * worth, self.rounding * terms, self.mask)
         factor = float(worth.numel() if self.mask is None else self.mask.sum())
         factor = factor if self.summed else 1.0
+        factor = factor * share_of(self.mask) if self.diluted else factor
         mean, size = masked_mean(worth, self.mask), masked_mean(terms, self.mask)
         return Prediction(self.sign * factor * mean, self.rounding * factor * size)
 
@@ -262,6 +270,7 @@ class Squares:
     crossed: Literal["", "values", "targets"] = ""
     root: bool = False
     per_sample: bool = False
+    diluted: bool = False
 
     def predict(self) -> Prediction:
         """The loss, as one number or one for each sample."""
@@ -273,6 +282,7 @@ class Squares:
             return Prediction(self.factor * errors, self.rounding * size, self.mask)
         count = float(errors.numel() if self.mask is None else self.mask.sum())
         factor = self.factor * (count if self.summed else 1.0)
+        factor = factor * share_of(self.mask) if self.diluted else factor
         mean, terms = masked_mean(errors, self.mask), masked_mean(size, self.mask)
         number = mean.abs() ** 0.5 if self.root else mean
         return Prediction(factor * number, self.rounding * abs(factor) * (terms + number.abs()))
