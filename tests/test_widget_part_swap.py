@@ -116,10 +116,32 @@ def test_a_wrong_formula_in_the_script_is_found(browser, right, wrong):
 def test_a_part_is_swapped_with_a_button_and_the_name_follows(visit):
     with visit(PartSwap(), state="grpo") as seen:
         seen.button("stays").click()
-        seen.button("1 / answers · 40").click()
+        seen.button("1 / (answers·40)").click()
         assert seen.status() == repr(PartSwap.at("dr_grpo"))
         seen.button("mean of others").click()
         assert seen.status().startswith("Parts that no method of this lesson has together.")
+
+
+def test_the_loss_is_written_from_the_choices(visit):
+    loss = "loss = − Σ weight · ratio · Â, Â_i = "
+    with visit(PartSwap(), state="grpo") as seen:
+        shown = seen.page.get_by_text(loss)
+        wanted = f"{loss}(r_i − r̄) / (s + 10⁻⁴), weight = 1 / (4 · length)"
+        assert shown.text_content() == wanted
+        seen.button("mean of others").click()
+        seen.button("stays").click()
+        seen.button("1 / tokens").click()
+        assert shown.text_content() == f"{loss}r_i − r̄ of the others, weight = 1 / 66"
+        seen.page.get_by_role("group", name="baseline").get_by_role("button", name="none").click()
+        seen.button("divides").click()
+        assert shown.text_content() == f"{loss}r_i / (s + 10⁻⁴), weight = 1 / 66"
+
+
+def test_an_advantage_beyond_the_panel_is_told_as_a_number(visit):
+    shown = PartSwap.at("equal", baseline="none")
+    assert shown.advantages == pytest.approx([1e4] * 4)
+    with visit(shown) as seen:
+        assert seen.page.locator("main svg").first.get_by_text("10000.00").count() == 4
 
 
 def test_a_score_is_dragged(visit):
@@ -140,4 +162,10 @@ def test_pushes_are_not_drawn_before_the_guess(visit):
         seen.page.get_by_role("spinbutton").fill("10")
         seen.page.keyboard.press("Enter")
         assert max(seen.page.eval_on_selector_all(bars, heights)) > 50
-        assert seen.page.get_by_text("You said 10; it is 2.00.").is_visible()
+        assert seen.page.get_by_text("You said 10. Answer: 2.00 times.").is_visible()
+
+
+def test_where_nobody_is_pushed_the_answer_says_so(visit):
+    with visit(PartSwap.at("no_baseline"), state="no_baseline") as seen:
+        text = seen.page.locator(".ppo-guess").last.inner_text()
+        assert "one of the two is not pushed at all" in text

@@ -165,7 +165,9 @@ def padding_in_the_mean(norm: Norm) -> Iterator[Norm]:
 def rows_of_another_minibatch(norm: Norm) -> Iterator[Norm]:
     """The advantages are those of other rows: a slice of the batch that was not shuffled."""
     size = len(norm.advantages)
-    for start in range(0, 0 if norm.batch is None else len(norm.batch) - size + 1, size):
+    if norm.batch is None:
+        return
+    for start in range(0, len(norm.batch) - size + 1, size):
         rows = norm.batch[start : start + size]
         for correction in (0, 1)[:size]:
             yield replace(norm, advantages=rows, pool=rows, correction=correction, mask=None)

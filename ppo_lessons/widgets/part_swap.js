@@ -46,11 +46,14 @@ function scorePanel(shell, svg) {
   const plot = axes(svg, { x: ACROSS, y: [-2, 2], xTicks: PLACES, yTicks: [-2, -1, 0, 1, 2],
     xTick: (at) => words[`answer_${at}`], yTick: tick, xLabel: words.answers_axis, yLabel: words.scores_axis,
     title: words.scores_title, large: store.get("large"), xGrid: false });
-  const { Y, box } = plot;
+  const { X, Y, box, size } = plot;
   const columns = PLACES.map(() => [draw("rect", { class: "ppo-bar-old" }),
     draw("rect", { class: "ppo-bar-new" })]);
   plot.layer().append(draw("path", { class: "ppo-frame", d: `M${box.left},${Y(0)}H${box.right}` }),
     ...columns.flat());
+  const values = PLACES.map((at) => label({ class: "ppo-halo", "text-anchor": "middle",
+    x: fixed(X(at), 2), y: fixed(box.bottom - size * 0.4, 2) }));
+  plot.layer().append(...values); // the number stands even where a bar leaves the panel
   const items = PLACES.map((at) => {
     const { node, set } = barHandle(plot, { min: 0, max: 1, at, width: 0.8 });
     return {
@@ -69,6 +72,7 @@ function scorePanel(shell, svg) {
     const [score, advantage] = columns[at];
     setBar(plot, score, { at, width: 0.8, to: scores[at] });
     setBar(plot, advantage, { at, width: 0.5, to: revealed ? clamp(advantages[at], -2, 2) : 0 });
+    write(values[at], revealed ? written(advantages[at], 2) : "?");
     items[at].update(scores[at]);
   });
 }
@@ -89,11 +93,19 @@ function pushPanel(shell, svg) {
     const largest = Math.max(...pushes.map(Math.abs)) || 1;
     PLACES.forEach((at) => {
       setBar(plot, bars[at], { at, width: 0.5, to: revealed ? pushes[at] / largest : 0 });
-      const y = pushes[at] < 0 ? Y(0) - size * 0.4 : Y(0) + size * 1.1;
+      const y = !revealed || pushes[at] < 0 ? Y(0) - size * 0.4 : Y(0) + size * 1.1;
       put(values[at], { y: fixed(y, 2) });
       write(values[at], revealed ? written(pushes[at], 4) : "?");
     });
   };
+}
+
+// The loss, written out from the three choices.
+function formulaOf(words, { baseline, spread, mode }) {
+  const compared = words[`formula_${baseline}`];
+  const inner = baseline === "none" ? compared : `(${compared})`;
+  return say(words, "formula", { weight: words[`formula_${mode}`],
+    advantage: spread === "divided" ? say(words, "formula_divided", { inner }) : compared });
 }
 
 // --- the whole
@@ -103,12 +115,16 @@ function render({ model, el, page = false }) {
   const { store, words, body, status } = shell;
   const state = () => store.pick("study", "scores", "baseline", "spread", "mode", "revealed");
   const panels = [draw("svg"), draw("svg")];
-  const factorOf = () => written(compute(state()).factor ?? 0, 2);
+  const formula = make("p", { class: "ppo-tabular ppo-aside" });
+  const factorOf = () => {
+    const { factor } = compute(state());
+    return factor === null ? words.still : say(words, "times", { factor: written(factor, 2) });
+  };
   const guess = guessRows(shell, {
     question: () => words.guess,
-    range: () => ({ low: 0, high: 1000, whole: false }),
+    range: () => ({ low: -1000, high: 1000, whole: false }),
     answer: (said) => (said === null ? say(words, "guessed_nothing", { factor: factorOf() })
-      : say(words, "guessed", { factor: factorOf(), guess: String(said) })),
+      : say(words, "guessed", { factor: factorOf(), guess: String(said).replace("-", "−") })),
   });
   const choose = (key, options) => [make("span", { class: "ppo-soft", "aria-hidden": "true" },
     words[key]), choiceRow(shell, { key, name: words[key],
@@ -118,7 +134,7 @@ function render({ model, el, page = false }) {
   row(...choose("mode", ["token_mean", "sequence_mean", "sequence_sum", "constant"])),
     ...guess.nodes, make("div", { class: "ppo-panels" }, ...panels),
     lineKey([["ppo-bar-old", words.legend_score], ["ppo-bar-new", words.legend_advantage]]),
-    status, make("p", { class: "ppo-soft ppo-aside" }, words.formula),
+    status, formula, make("p", { class: "ppo-soft ppo-aside" }, words.formula_note),
     make("p", { class: "ppo-soft ppo-aside" }, words.help));
 
   let updates = [];
@@ -132,6 +148,7 @@ function render({ model, el, page = false }) {
     const numbers = compute(now);
     for (const change of updates) change(now, numbers);
     guess.update();
+    write(formula, formulaOf(words, now));
     const whose = numbers.method ? say(words, "whose", { method: numbers.method }) : words.nobody;
     const told = !now.revealed ? "sentence_hidden"
       : numbers.factor === null ? "sentence_still" : "sentence";

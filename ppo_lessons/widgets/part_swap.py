@@ -129,7 +129,7 @@ class PartSwap(TeachingWidget):
     baseline = Choice("mean", options=BASELINES)
     spread = Choice("divided", options=SPREADS)
     mode = Choice("sequence_mean", options=MODES)
-    guess = Number(None, low=0, high=1000)
+    guess = Number(None, low=-1000, high=1000)
     study = traitlets.Dict().tag(sync=True)
 
     def __init__(self, **state: Any):
@@ -167,7 +167,7 @@ class PartSwap(TeachingWidget):
 
     @property
     def answer(self) -> float:
-        """What the guess is compared with; 0 if one of the two is not pushed."""
+        """What the guess is compared with; 0 where one of the two is not pushed."""
         return self.factor or 0.0
 
     def numbers(self) -> dict[str, Any]:
