@@ -127,11 +127,14 @@ function render({ model, el, page = false }) {
       : say(words, "guessed", { factor: factorOf(), guess: String(said).replace("-", "−") })),
   });
   const choose = (key, options) => [make("span", { class: "ppo-soft", "aria-hidden": "true" },
-    words[key]), choiceRow(shell, { key, name: words[key],
-    options: options.map((each) => [each, words[`${key}_${each}`]]) })];
-  body.append(row(...choose("baseline", ["none", "mean", "others"]),
-    ...choose("spread", ["kept", "divided"])),
-  row(...choose("mode", ["token_mean", "sequence_mean", "sequence_sum", "constant"])),
+    words[key]), choiceRow(shell, { key, name: words[key], options })];
+  const named = (values, word) => values.map((each) => [each, word(each)]);
+  const baselines = named(["none", "mean", "others"], (each) => words[`baseline_${each}`]);
+  const spreads = named(["kept", "divided"], (each) => words[`spread_${each}`]);
+  const modes = named(["token_mean", "sequence_mean", "sequence_sum", "constant"],
+    (each) => words[`mode_${each}`]);
+  body.append(row(...choose("baseline", baselines), ...choose("spread", spreads)),
+    row(...choose("mode", modes)),
     ...guess.nodes, make("div", { class: "ppo-panels" }, ...panels),
     lineKey([["ppo-bar-old", words.legend_score], ["ppo-bar-new", words.legend_advantage]]),
     status, formula, make("p", { class: "ppo-soft ppo-aside" }, words.formula_note),
