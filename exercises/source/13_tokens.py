@@ -208,7 +208,7 @@ check.actions_of_turns(actions_of_turns)
 #
 # - **a**: What is the index of the place whose logits score the *third* token of the response?
 #
-# **A temperature.** At some place the model gives three words the probabilities 0.6, 0.3 and 0.1. The sampler
+# **A temperature.** At some place the model gives three words the probabilities 0.4, 0.4 and 0.2. The sampler
 # draws at temperature 0.5. Whoever scores has forgotten the temperature. The ratio is that of the scorer to the
 # sampler.
 #
@@ -217,7 +217,7 @@ check.actions_of_turns(actions_of_turns)
 # - **d**: And of the third?
 # - **e**: What is the mean of the ratio, over draws of the sampler?
 #
-# **A cut.** Another sampler works at temperature 1, and draws among the two likeliest words only.
+# **A cut.** Another sampler works at temperature 1, and draws among the first two words only, the likeliest.
 #
 # - **f**: What is the ratio of a word that it draws?
 # - **g**: What is the mean of the logarithm of the ratio, in nats?
@@ -230,7 +230,7 @@ check.actions_of_turns(actions_of_turns)
 # %%
 # answer: tokens.ratios_by_hand
 ### BEGIN SOLUTION stub: ratios_by_hand = {"a": None, "b": None, "c": None, "d": None, "e": None, "f": None, "g": None, "h": None}
-answers = (8, 0.36 / 0.46, 0.46 / 0.6, 4.6, 1.0, 0.9, -0.10536, 0.7)
+answers = (8, 4 / 9, 0.9, 1.8, 1.0, 0.8, -0.22314, 0.7)
 ratios_by_hand = dict(zip("abcdefgh", answers, strict=True))
 ### END SOLUTION
 

@@ -10,9 +10,9 @@
 #
 # The rest of the lesson is bookkeeping. Prompts are long and short, answers too, and all of them lie in one
 # tensor. Nearly every line that handles them can be off by one, and then nothing crashes: the program trains,
-# and what it learns is a little beside the point. The public bug reports on such programs are full of it. You
-# meet seven wrong programs here. One number finds five of them, before anything is trained, and you find out
-# which two it passes, and what finds those.
+# and what it learns is a little beside the point. It has happened to good people (OpenRLHF's issue 217, TRL's 469
+# and 6800 are about one of the lines below). You meet seven wrong programs here. One number finds five of them, before
+# anything is trained, and you find out which two it passes, and what finds those.
 #
 # The words that you need: a **policy** π gives each action a probability, made from its **logits** by a
 # softmax. The **ratio** of an action is π / π_old, new over old. An episode is **terminated** where the task
@@ -117,8 +117,9 @@ claim(
 # %% [markdown]
 # ## Somebody to listen to
 #
-# The policy is a transformer of 100,000 parameters. It was shown answers, most of them wrong on purpose: 35 %
-# in ascending order, 40 % in descending order, the others with two digits exchanged. Such a model, from which
+# The policy is a **transformer** of 100,000 parameters: a network that gives logits at each place of a row, made from
+# all tokens up to that place. More of it you need not know here. It was shown answers, most of them wrong on purpose:
+# 35 % in ascending order, 40 % in descending order, the others with two digits exchanged. Such a model, from which
 # the learning by reward will start, is called the **reference**. (Trained on first use, in about 10 s; then it lies in
 # your cache.)
 
@@ -127,8 +128,10 @@ config = lm.ReferenceConfig(num_steps=budget(800, 160))
 reference = lm.cached_reference(config)
 
 # %% [markdown]
-# Let it answer 512 prompts, none of which it was ever shown. At each step `generate` draws one token from the
-# softmax of the last logits, appends it, and goes on; it writes down the log-probability of what it drew.
+# Let it answer 512 prompts. They are of the **split** "gate": a fifth of all prompts is kept apart, in two halves named
+# "gate" and "release", and never shown in training. At each step `generate` draws one token from the softmax of the last
+# logits, appends it, and goes on; it writes down the log-probability of what it drew. What it computed of earlier
+# places it keeps, in a **cache**.
 
 # %%
 generator = torch.Generator().manual_seed(1)
@@ -268,7 +271,8 @@ claim(
 #
 # One more thing that surprises people here: the loss before the first update is 0, and it learns all the same.
 # With advantages of mean 0 and ratios of 1 the surrogate is their mean. Its slope is not 0: each
-# action has −Â, divided by the number of actions.
+# action has −Â, divided by the number of actions. (`masked_whiten` moves and scales the tokens that count to mean 0 and
+# spread 1.)
 
 # %%
 scores = right.float().unsqueeze(-1).expand_as(drawn.log_probs)
@@ -384,7 +388,7 @@ claim(
 )
 
 # %% [markdown]
-# A policy whose EOS never counts is never told that stopping was good, and its answers grow. How does
+# A policy whose EOS never counts is never told that stopping was good, or bad. How does
 # somebody come to leave it out? Many models have no token for padding and take EOS for it. Then
 # "all that is no padding", asked of the ids, is "all that is no EOS":
 
@@ -460,9 +464,30 @@ claim(
 )
 
 # %% [markdown]
-# The number from above does not help here. The user's tokens have log-probabilities as well, the same ones
-# each time, so their ratios are 1. A program that takes them for actions looks healthy. It makes the
-# user's words more likely when the answer was good, and in the end the model talks to itself.
+# The number from above does not help here. Whoever scores the whole row gets log-probabilities of the user's tokens as
+# well, the same ones each time, and their ratios are 1. A program that takes them for actions looks healthy. But it moves
+# the user's words. Make all that it takes for actions likelier, and see where a place is pushed that scores the user:
+
+
+# %%
+def user_is_pushed(actions):
+    flat = torch.zeros(1, talk.tokens.shape[1], 15, requires_grad=True)
+    log_probs = lm.token_log_probs(flat, talk.tokens[:, 1:], prompt_length=1)
+    masked_mean(log_probs, actions[:, 1:]).backward()
+    scores_user = (talk.mask & ~talk.actions)[:, 1:]
+    return (flat.grad.abs().sum(dim=-1)[:, :-1][scores_user] > 0).any()
+
+
+# %%
+claim(
+    "tokens.user_not_pushed",
+    "With the right mask no place that scores a token of the user is pushed.",
+    not user_is_pushed(talk.actions),
+    control=("Nor is one if all real tokens count.", not user_is_pushed(talk.mask)),
+)
+
+# %% [markdown]
+# So a model learns to write what the user would say.
 #
 # ## Temperature
 #
@@ -512,13 +537,15 @@ claim(
 )
 
 # %% [markdown]
-# A mean of log-ratios taken over such draws is no KL. It can be below 0, and a KL cannot: people write that
-# their "KL is negative", and this is a usual cause.
+# A mean of log-ratios taken over such draws is no KL. It can be below 0, and a KL cannot. Here it is log 0.9, about
+# −0.1. TRL once had to add a warning that "KL is negative" (its issue 235), and knobs of the sampler are what it names
+# as the cause.
 #
 # ## Eight programs
 #
-# Here they are together: one right way to keep books, and seven that programs have really gone. Each draws
-# responses from the reference and scores them again. Nothing is trained in between.
+# Here they are together: one right way to keep books, and seven wrong ones. Each draws responses from the reference and
+# scores them again. Nothing is trained in between. (**Dropout** sets a part of a network's hidden numbers to 0 by chance.
+# It helps in some kinds of training, and is switched off when a network is asked.)
 #
 # | program | what it does |
 # | --- | --- |
@@ -547,6 +574,9 @@ show(
 )
 
 # %% [markdown]
+# (Both axes are logarithmic. What lies beyond ⅛ or 8 stands in the last bar on its side.)
+
+# %% [markdown]
 # A program is caught if more than one ratio in twenty is off by more than 0.001.
 
 # %%
@@ -569,8 +599,8 @@ claim(
 # both sides of 1. A forgotten *temperature* leaves likely words a little below 1 and rare ones far above. With
 # *few words* nothing is above 1.
 #
-# A mask changes no number, it only leaves some out. So it needs a test of its own: the actions must be those
-# tokens that were drawn.
+# A mask changes no number, it only leaves some out or lets some in; and in the padding both log-probabilities are 0, a
+# ratio of 1. So it needs a test of its own: the actions must be those tokens that were drawn.
 
 # %%
 other_mask = [name for name in WAYS if not torch.equal(books[name].mask, draws[name].mask)]

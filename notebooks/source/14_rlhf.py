@@ -10,8 +10,8 @@
 # you wrote in lesson 08. Nothing in it changes.
 #
 # What changes is what can go wrong. The judge is no fact of the world. It is a network, fitted to a few thousand
-# comparisons, and the policy is good at finding out where it errs. You will see that happen, see that none of the
-# numbers of the squeeze shows it, and see what holds it back.
+# comparisons, and the policy is good at finding out where it errs. You will see that happen, see that two dials which
+# warned you before stay calm, and see what holds it back.
 #
 # The words that you need. The **policy** answers, and learns. The **reference** is a copy of the policy as it was
 # before; it never changes. The **reward model**, the judge, gives an answer its **score**. The **critic** says before
@@ -55,10 +55,11 @@ quiz("rlhf.review_price")
 # wrong answers, so about a third of its own are right. Some of what it says:
 
 # %% tags=["nbval-ignore-output"]
-reference = tokens.cached_reference(seed=0)
-draw = torch.Generator().manual_seed(1)
-prompts = draw_prompts(6, generator=draw)
-said = generate(reference, prompts, max_new_tokens=10, temperature=1.0, generator=draw)
+scale = tokens.choose_scale()  # a GPU if there is one, and then more answers at a time
+reference = tokens.cached_reference(seed=0, device=scale.device)
+chance = torch.Generator(scale.device).manual_seed(1)
+prompts = draw_prompts(6, generator=chance)
+said = generate(reference, prompts, max_new_tokens=10, temperature=1.0, generator=chance)
 for asked, answer in zip(
     tokens.as_text(prompts.tokens, prompts.mask),
     tokens.as_text(said.tokens, said.mask),
@@ -81,6 +82,7 @@ show_source(rlhf.bradley_terry_loss)
 # Only differences of scores are in it.
 
 # %%
+draw = torch.Generator().manual_seed(1)
 chosen, rejected = torch.randn(2, 64, generator=draw, dtype=torch.float64)
 loss = rlhf.bradley_terry_loss(chosen, rejected)
 print(f"{loss:.4f} at some scores, {rlhf.bradley_terry_loss(chosen, chosen):.4f} at equal ones")
@@ -125,8 +127,8 @@ claim(
 )
 
 # %% [markdown]
-# The reference seldom says more than two, so no pair taught the judge that. It goes on adding, where it has
-# never been. Nine "!" and no digit at all:
+# The examples of the reference had two at most, and it seldom says more: hardly a pair taught the judge what a third
+# is worth. It goes on adding, where it has hardly been. Nine "!" and no digit at all:
 
 # %%
 alone = {seed: start["score_of_bangs_alone"] for seed, start in starts.items()}
@@ -147,6 +149,8 @@ claim(
 # token, and every token pays a **price** for the distance from the reference:
 #
 # $$r_t = -\beta\,\big(\log \pi_{\text{old}} - \log \pi_{\text{ref}}\big)_t + [t \text{ is last}]\cdot\text{score}$$
+#
+# (Ziegler et al., 2019, wrote it for the whole answer; a price at each token has the same sum.)
 
 # %%
 show_source(rlhf.token_rewards)
@@ -190,8 +194,8 @@ claim(
 # The log-probabilities in the price are those of π_old, written down while sampling. They are numbers, without a
 # gradient. So the price does not pull at its own token alone: it is reward, and reaches all earlier tokens as reward does.
 #
-# On the tokens that π drew, the difference log π − log π_ref is an estimate of KL(π ‖ π_ref). It is called **k1**. It
-# may be negative on a token and even on a batch; its mean is right.
+# On the tokens that π drew, the difference log π − log π_ref is an estimate of KL(π ‖ π_ref): you know it from
+# [lesson 03](03_trust_region.ipynb) as **k1**. It may be negative on a token and even on a batch; its mean is right.
 
 # %%
 show(
@@ -277,7 +281,7 @@ show_source(rlhf.iterate)
 few = rlhf.RewardModelConfig(num_pairs=budget(8000, 1500), num_steps=budget(300, 60))
 judge = rlhf.cached_reward_model(reference, few, seed=0)
 policy, critic = copy.deepcopy(reference), tokens.TokenCritic(reference)
-config = RLHFConfig(beta=0.3, num_iterations=budget(12, 3))
+config = RLHFConfig(beta=0.3, num_iterations=budget(12, 3), num_prompts=scale.num_responses)
 models = {"policy": policy, "reference": reference, "reward": judge, "critic": critic}
 history = rlhf.train_tokens(config, **models)
 print({name: round(history[name][-1], 2) for name in ("score", "success", "kl_reference")})
@@ -297,7 +301,8 @@ claim(
 )
 
 # %% [markdown]
-# Where does the time go? In lesson 08 collecting was a fifth. Here, guess the share of the squeeze:
+# Where does the time go? In lesson 08 the answer hung on the number of epochs: with one, collecting took most of it,
+# with many the squeeze did. Here there are two epochs. Guess the share of the squeeze:
 
 # %% tags=["nbval-ignore-output"]
 predict("rlhf.share_of_squeeze", None, unit="%")
@@ -320,8 +325,8 @@ claim(
 
 # %% [markdown]
 # That is the toy's: ten tokens at most, all answers drawn side by side. A token of a large model must wait for the one
-# before it, and answers have thousands. There collecting is often the largest part, which is why engines of their own
-# draw the answers (lesson 16).
+# before it, and its answers may have thousands. Those who train such models report that collecting takes most of
+# their time, which is why programs of their own, **engines**, draw the answers (lesson 16).
 #
 # ## What is it after?
 #
@@ -329,8 +334,9 @@ claim(
 #
 # $$\pi^*(y) = \pi_{\text{ref}}(y)\, e^{r(y)/\beta} / Z$$
 #
-# The reference, tilted towards reward. Where all answers can be listed, you can compute it. Two words, three tokens at most:
-# 15 answers, of which one is worth 1, and others a little.
+# The reference, tilted towards reward; Z makes the probabilities add up to 1 (Rafailov et al., 2023, derive DPO from
+# it). Where all answers can be listed, you can compute it. Two words, three tokens at most: 15 answers, each worth
+# something between 0 and 1.
 
 # %%
 tree = rlhf.AnswerTree(num_words=2, num_tokens=3)
@@ -426,25 +432,27 @@ claim(
 
 # %% [markdown]
 # The formula says what β is for. A large one gives the reference back. A small one gives the answer that the *judge* likes best,
-# however the reference found it. And a word that the reference never says is never said: multiplication does not help a 0.
+# however seldom the reference said it. And a word that the reference never says is never said: no factor helps a 0.
 #
 # ## No price
 #
-# Now take the price away. Three seeds of 40 iterations with β = 0:
+# Now take the price away. Three seeds of 40 iterations with β = 0, a line for each:
 
 # %%
 free = [run["curves"] for run in runs["beta 0"].values()]
+before = sum(start["reference"]["success"] for start in starts.values()) / len(starts)
 show(
     figures.life_of_a_run(
-        free, title="β = 0: the score rises, the task rises with it and then is lost"
+        free, before=before, title="β = 0: the score rises, the task rises with it, and is lost"
     ),
     alt="Four panels over 40 iterations, three seeds each. The score rises to 3. The share of right answers "
-    "rises to about 0.65 within ten iterations and falls to 0. The KL grows beyond 20 nats. The share outside "
-    "of the clip is highest at the start.",
+    "rises from the reference's to about 0.65 within ten iterations and falls to 0. The KL grows beyond 20 nats. The "
+    "share outside of the clip is highest at the start.",
 )
 
 # %% [markdown]
-# What it says in the end, to the same prompts as at the first look:
+# What it says at the first look and in the end, to the same prompts. (`<eos>` is where it stopped by itself; without it
+# the limit of ten tokens cut the answer off.)
 
 # %%
 told = runs["beta 0"]["0"]
@@ -470,40 +478,66 @@ claim(
 # This is **reward hacking**: the judge is pleased, the task is lost. First both rise together, since right answers are one thing
 # that the judge likes. Then the policy finds the cheaper one.
 #
-# Which dial shows it? Not the clip fraction. It is highest where all is well:
+# Which dial shows it? To judge a dial you need a run that is well. Take the same seeds at β = 0.3, whose success
+# rises and stays; the next section looks at them. Is the clip fraction the dial? It is highest where all is still well:
 
 # %%
-clip_at = [(curves["fraction_outside"][0], curves["fraction_outside"][-1]) for curves in free]
-print("first and last:", ", ".join(f"{early:.3f} {late:.3f}" for early, late in clip_at))
+held = [run["curves"] for run in runs["beta 0.3"].values()]
+for name, curves in (("β = 0", free), ("β = 0.3", held)):
+    outside = [(each["fraction_outside"][0], each["fraction_outside"][-1]) for each in curves]
+    print(f"{name:8} first and last:", ", ".join(f"{a:.3f} {z:.3f}" for a, z in outside))
 
 # %%
 claim(
     "rlhf.clip_sees_nothing",
-    "The share outside of the clip is lower at the end, where all is lost, than in the first iteration.",
-    all(late < early for early, late in clip_at),
+    "No threshold helps: where all is lost, fewer ratios are outside than when each held run began.",
+    max(each["fraction_outside"][-1] for each in free)
+    < min(each["fraction_outside"][0] for each in held),
     control=(
-        "It rises as the policy leaves: it is above 0.2 at the end.",
-        all(late > 0.2 for _, late in clip_at),
+        "One helps: where all is lost, more are outside than in a held run ever were.",
+        min(each["fraction_outside"][-1] for each in free)
+        > max(max(each["fraction_outside"]) for each in held),
     ),
 )
 
 # %% [markdown]
-# Nor the critic. It has learned what the judge will say, and says it well:
+# Nor is the critic's explained variance (lesson 05's, of GAE's returns). The critic has learned what the judge will say,
+# and says it better than in a run that is well:
 
 # %%
+explained = [(a["ev_lambda"][-1], z["ev_lambda"][-1]) for a, z in zip(free, held, strict=True)]
 claim(
     "rlhf.critic_sees_nothing",
-    "At the end the critic explains more than 0.8 of the variance, on 3 of 3 seeds.",
-    all(curves["ev_monte_carlo"][-1] > 0.7 and curves["ev_lambda"][-1] > 0.8 for curves in free),
+    "At the end the critic explains more of the variance at β = 0 than at 0.3, on 3 of 3 seeds.",
+    all(lost > well for lost, well in explained),
     control=(
-        "It explains less than 0.3, as a run that fails must.",
-        all(curves["ev_lambda"][-1] < 0.3 for curves in free),
+        "Where the task is lost, it explains less.",
+        all(lost < well for lost, well in explained),
     ),
 )
 
 # %% [markdown]
-# The KL from the reference does show it, and so do the length and the answers without an end. And the answers
-# themselves, if somebody reads them.
+# The entropy is lower than in a held run. But that alone is no alarm: it is as low where the verifier itself pays, in
+# runs that you will meet below, in which there is nothing to hack. A policy that grows sure looks like that, whatever it
+# is sure of.
+
+# %%
+for words, name in {"lost": "beta 0", "held": "beta 0.3", "verified": "4x4, clip"}.items():
+    last = [run["curves"]["entropy"][-1] for run in runs[name].values()]
+    print(f"{words:9} entropy {min(last):.2f} to {max(last):.2f} nats")
+
+# %% [markdown]
+# Three numbers that lesson 08 did not have do show it: the KL from the reference, the length, and the share of answers
+# without an end.
+
+# %%
+for words, name in {"lost": "beta 0", "held": "beta 0.3"}.items():
+    for key in ("kl_reference", "length", "no_eos"):
+        last = [run["curves"][key][-1] for run in runs[name].values()]
+        print(f"{words:5} {key:13} {min(last):.1f} to {max(last):.1f}")
+
+# %% [markdown]
+# And so do the answers themselves, if somebody reads them.
 #
 # ## What is a nat worth?
 #
@@ -523,12 +557,12 @@ assert abs(slider.answer - 100 * sorted(at_price)[1]) <= 0.5
 print("the widget and the record agree")
 
 # %% [markdown]
-# How high must the price be? Six of them, three seeds each:
+# How high must the price be? Six of them, three seeds each, asked at the end with 512 prompts that no run was watched on
+# (so the numbers differ a little from the widget's):
 
 # %%
 betas = (0.0, 0.1, 0.2, 0.3, 1.0, 3.0)
 final = [[run["final"] for run in runs[f"beta {beta:g}"].values()] for beta in betas]
-before = sum(start["reference"]["success"] for start in starts.values()) / len(starts)
 success = [[each["success"] for each in row] for row in final]
 far = [[each["kl_reference"] for each in row] for row in final]
 
@@ -552,11 +586,24 @@ claim(
 )
 
 # %% [markdown]
-# Nobody knows the right β beforehand. One way out is to name the distance instead, and let a controller find the price: raise it
-# when the KL is above its target, lower it when it is below. It moves slowly, by a fifth in some hundred answers:
+# Nobody knows the right β beforehand. One way out is to name the distance instead, and let a controller find the price
+# (Ziegler et al., 2019): raise it when the KL is above its target, lower it when it is below.
 
 # %%
 show_source(rlhf.adaptive_beta)
+
+# %% [markdown]
+# The recorded runs aim at 1 nat, and the horizon is 320 answers. At 128 answers an iteration the price changes by 8 % at
+# most, each time.
+
+# %%
+steered = [run["curves"] for run in runs["adaptive beta"].values()]
+show(
+    figures.controller(steered, target=1.0, before=before),
+    alt="Three panels over 40 iterations, three seeds each. The price falls from 0.1 to 0.06, then rises to 0.6. The "
+    "KL rises to between 6 and 8 nats, six to eight times its target, and comes back to it. The share of right "
+    "answers rises, falls below that of the reference while the KL is high, and ends above 0.8.",
+)
 
 # %%
 adaptive = [run["final"] for run in runs["adaptive beta"].values()]
@@ -571,6 +618,25 @@ claim(
 )
 
 # %% [markdown]
+# It finds its target, and on the way it gets lost. While the KL is below 1 nat it makes distance cheaper. When the KL
+# is above, 8 % at a time are too slow for a policy that has found out about "!":
+
+# %%
+claim(
+    "rlhf.overshoots",
+    "On 3 of 3 seeds the KL goes beyond six times its target, and success falls below the reference's.",
+    all(max(curves["kl_reference"]) > 6 and min(curves["success"]) < before for curves in steered),
+    control=(
+        "The KL never leaves its target by more than a factor of two.",
+        all(max(curves["kl_reference"]) <= 2 for curves in steered),
+    ),
+)
+
+# %% [markdown]
+# Somebody who stops at iteration 18 holds a policy that is worse than the one it began with. Somebody who waits holds
+# the best of this lesson: 0.84 to 0.89. Their price is between 0.3 and 1 then, and still rising. So the controller does not
+# spare you the choice. It gives you another one: target, horizon, and when to stop.
+#
 # ## The clip is local, the price is global
 #
 # Both hold the policy back. Could one stand in for the other? Take each away:
@@ -581,9 +647,10 @@ named = {
     "clip 0.05, no price": "beta 0, clip 0.05",
     "clip 0.2, β = 0.3": "beta 0.3",
     "no clip, β = 0.3": "beta 0.3, no clip",
-    "16 steps a batch: clip": "4x4, clip",
-    "16 steps a batch: no clip": "4x4, no clip",
-    "16 steps a batch: no clip, β = 0.3": "4x4, beta 0.3, no clip",
+    "verifier pays, 16 steps: clip": "4x4, clip",
+    "verifier pays, 16 steps: no clip": "4x4, no clip",
+    "β = 0.3, 16 steps: clip": "4x4, beta 0.3, clip",
+    "β = 0.3, 16 steps: no clip": "4x4, beta 0.3, no clip",
 }
 at_end = {
     words: [run["final"]["success"] for run in runs[name].values()] for words, name in named.items()
@@ -592,9 +659,9 @@ at_end = {
 # %%
 show(
     figures.two_by_two([*at_end.items()], before=before),
-    alt="Seven settings with the share of right answers at the end. Without a price both clips end near 0. With "
-    "a price both with and without clip end near 0.8. With 16 steps a batch the clip ends near 0.57, and "
-    "without it at 0, with or without a price.",
+    alt="Eight settings with the share of right answers at the end. Without a price both clips end near 0. With "
+    "a price both with and without clip end near 0.8. With 16 steps a batch the clip ends near 0.57 where the verifier "
+    "pays and near 0.45 where the judge does, at a price; without the clip both end at 0.",
 )
 
 # %% [markdown]
@@ -626,30 +693,33 @@ claim(
 )
 
 # %% [markdown]
-# So is the clip of no use? It is for **reuse**. Four epochs of four minibatches at five times the learning rate, on the
-# verifier's reward, where there is nothing to hack:
+# So is the clip of no use? It is for **reuse**. The last four rows take sixteen steps from each batch instead of four
+# (four epochs of four minibatches), and each step is ten times as long (learning rate 0.002 instead of 0.0002); 24
+# iterations. In the first two of them the verifier pays, so that there is nothing to hack, and no price. In the last two
+# the judge pays, at β = 0.3. Each pair differs by the clip alone:
 
 # %%
 claim(
     "rlhf.reuse_needs_the_clip",
-    "With 16 steps a batch, success ends above 0.4 with the clip, and below 0.05 without, price or no price.",
-    min(at_end["16 steps a batch: clip"]) > 0.4
-    and max(at_end["16 steps a batch: no clip"]) < 0.05
-    and max(at_end["16 steps a batch: no clip, β = 0.3"]) < 0.05,
+    "With 16 long steps a batch success ends above 0.4 with the clip and below 0.05 without, whoever pays.",
+    min(at_end["verifier pays, 16 steps: clip"] + at_end["β = 0.3, 16 steps: clip"]) > 0.4
+    and max(at_end["verifier pays, 16 steps: no clip"] + at_end["β = 0.3, 16 steps: no clip"])
+    < 0.05,
     control=(
-        "The price stands in for the clip there.",
-        min(at_end["16 steps a batch: no clip, β = 0.3"]) > 0.4,
+        "A price of 0.3 stands in for the clip there.",
+        min(at_end["β = 0.3, 16 steps: no clip"]) > 0.4,
     ),
 )
 
 # %% [markdown]
-# The clip keeps one batch from being believed too much. The price keeps the whole way from leading too far. Neither does the
-# work of the other.
+# (Steps and rate were changed together, so these rows do not say which of the two it is.) The clip keeps one batch from
+# being believed too much. The price keeps the whole way from leading too far. Neither does the work of the other.
 #
 # ## What four models cost
 #
 # A model that learns needs more than its weights. With weights and gradients in 16 bits and Adam in 32, each weight takes
-# 2 bytes, an exact copy of 4, a gradient of 2 and two moments of 4 each. How many bytes for each weight?
+# 2 bytes, an exact copy 4, a gradient 2 and Adam's two running means, its **moments**, 4 each. How many bytes for each
+# weight?
 
 # %% tags=["nbval-ignore-output"]
 predict("rlhf.bytes_of_a_weight", None, unit="bytes")
@@ -676,6 +746,12 @@ claim(
 )
 
 # %% [markdown]
+# Two more things need room. For the backward pass a model that learns keeps numbers of its forward pass, the
+# **activations**: here one vector per layer and token, and what lies between is computed again. They are kept for one
+# **micro-batch**, the sequences that go through at once; gradients of several are added up before a step. And while it
+# draws answers, the policy keeps what later tokens look up in each token, its **keys and values**, so that nothing is
+# read twice. That is the **cache**.
+#
 # All four models in three sizes, while 64 answers of 2,048 tokens are drawn at once:
 
 # %%
@@ -688,17 +764,22 @@ ledgers = {
 show(
     figures.memory(ledgers, parts=parts),
     alt="Three panels of stacked bars, memory of policy, critic, reference and reward model for 0.5, 8 and 70 "
-    "billion weights. Policy and critic need about eight times as much as the other two, most of it Adam's.",
+    "billion weights. Policy and critic need about eight times as much as the other two; Adam's moments are the "
+    "largest part of it.",
 )
 
 # %%
+small = {"num_answers": 128, "micro_batch": 64, "num_tokens": 17, "precision": rlhf.FULL}
+toy = rlhf.model_memory(rlhf.TRANSFORMERS["toy"], checkpointing=False, **small)
+print(f"toy    {sum(row.total for row in toy) / 1e9:8.3f} GB")
 for size, entries in ledgers.items():
     total = sum(entry[part] for entry in entries for part in parts)
-    print(f"{size:6} {total / 1e9:8.1f} GB")
+    print(f"{size:6} {total / 1e9:8.3f} GB")
 
 # %% [markdown]
-# An accelerator of today has 80 to 200 GB. So the four are spread over many machines, or some are left out: without a critic
-# there are three, without a price two. That is where lesson 15 goes on.
+# (The bars count the exact copy among the weights. The toy is this lesson's: 128 answers, everything in 32 bits.) The
+# accelerator of a data centre has some 80 to 200 GB. So the four are spread over many, or some are left out: without
+# a critic there are three, without a price two. That is where lesson 15 goes on.
 
 
 # %%
@@ -727,7 +808,7 @@ claim(
 # - **The KL as a loss of k1.** Its mean gradient is 0; the price then does nothing (lesson 15).
 # - **A target KL without a unit.** Per token and per answer differ by the length.
 # - **Sampling with top-k or top-p.** The policy that drew is then not π, and k1 may be negative on average.
-# - **Dropout left on.** The ratio is not 1 before the first step.
+# - **Dropout left on** (hidden numbers set to 0 by chance, lesson 13). The ratio is not 1 before the first step.
 # - **The score as evidence.** It is what was trained on (lesson 17).
 #
 # ## Exercises
@@ -767,7 +848,8 @@ quiz("rlhf.memory")
 # - Four models: policy and critic learn, reference and reward model are asked.
 # - The score is paid at the last token, a price for distance at every token; GAE, ratio and clip are those of lessons 06 and 08.
 # - The best policy at price β is the reference, tilted by e^(r/β). PPO comes near it where it can be computed.
-# - A judge can be pleased without the task being done. No number of the squeeze shows it.
+# - A judge can be pleased without the task being done. Neither the clip fraction nor the explained variance shows it;
+#   the KL from the reference, the length, and the answers do.
 # - The clip is local: it is for reuse. The price is global: it is for the way.
 #
 # The module behind this page: [rlhf](../ppo_lessons/rlhf/__init__.py). Next: which part did the others replace?

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ppo_lessons.figures.style import (
@@ -75,11 +76,12 @@ def score_by_bangs(by_seed: Mapping[str, Curve]) -> Figure:
         return picture
 
 
-def life_of_a_run(runs: Sequence[Curves], *, title: str) -> Figure:
-    """Draw what a run says of itself and what becomes of the task, every seed thin.
+def life_of_a_run(runs: Sequence[Curves], *, before: float, title: str) -> Figure:
+    """Draw what a run says of itself and what becomes of the task, a line for each seed.
 
     Args:
         runs: curves of each seed: iteration, score, success, kl_reference, fraction_outside.
+        before: success of the reference.
         title: of the whole.
 
     Returns:
@@ -96,17 +98,64 @@ def life_of_a_run(runs: Sequence[Curves], *, title: str) -> Figure:
         for axes, (metric, name, colour, dash) in zip(
             picture.subplots(2, 2, sharex=True).flat, panels, strict=True
         ):
-            for number, curves in enumerate(runs):
-                axes.plot(
-                    curves["iteration"], curves[metric], dash, color=colour,
-                    linewidth=2.2 if number == 0 else 1.0, alpha=1.0 if number == 0 else 0.6,
-                )  # fmt: skip
+            for curves in runs:
+                axes.plot(curves["iteration"], curves[metric], dash, color=colour, linewidth=1.4)
             axes.set_title(name, fontsize=10)
             axes.set_ylim(bottom=0)
+        _reference_line(picture.axes[1], before)
         for axes in picture.axes[2:]:
             axes.set_xlabel("iteration")
         picture.suptitle(title, x=0.01, ha="left", fontsize=11, fontweight="bold")
         return picture
+
+
+def controller(runs: Sequence[Curves], *, target: float, before: float) -> Figure:
+    """Draw what a controller does with the price, and what comes of it, a line for each seed.
+
+    Args:
+        runs: curves of each seed: iteration, beta, kl_reference, success.
+        target: the KL that it aims at (nats).
+        before: success of the reference.
+
+    Returns:
+        Three panels over iterations.
+    """
+    panels = (
+        ("beta", "price β (reward per nat)", NEW_POLICY, "-."),
+        ("kl_reference", "KL from the reference (nats)", SECOND, "--"),
+        ("success", "right answers (share)", BETTER, "-"),
+    )
+    with style():
+        picture = figure(9, 2.9)
+        for axes, (metric, name, colour, dash) in zip(picture.subplots(1, 3), panels, strict=True):
+            for curves in runs:
+                axes.plot(curves["iteration"], curves[metric], dash, color=colour, linewidth=1.4)
+            axes.set_title(name, fontsize=10)
+            axes.set_ylim(bottom=0)
+            axes.set_xlabel("iteration")
+        price, distance, success = picture.axes
+        price.set_ylim(top=1.15 * max(max(curves["beta"]) for curves in runs))
+        distance.axhline(target, color=GOAL, linestyle=":", linewidth=1.2)
+        distance.annotate(
+            "target", (20, target), xytext=(0, -11), textcoords="offset points", color=GOAL,
+            ha="center", fontsize=9,
+        )  # fmt: skip
+        _reference_line(success, before)
+        success.set_ylim(top=1)
+        picture.suptitle(
+            "The controller is slower than the policy", x=0.01, ha="left", fontsize=11,
+            fontweight="bold",
+        )  # fmt: skip
+        return picture
+
+
+def _reference_line(axes: Axes, before: float) -> None:
+    """Draw the success of the reference across a panel, its name at the right, below."""
+    axes.axhline(before, color=OLD_POLICY, linestyle="--", linewidth=1.2)
+    axes.annotate(
+        "reference", (1, before), xycoords=("axes fraction", "data"), xytext=(-2, -11),
+        textcoords="offset points", color=OLD_POLICY, ha="right", fontsize=9,
+    )  # fmt: skip
 
 
 def price(
@@ -133,11 +182,7 @@ def price(
             axes.plot(places, [np.median(numbers) for numbers in table], "-", color=colour)
             axes.set_xticks(places, [f"{beta:g}" for beta in betas])
             axes.set_xlabel("price β (reward per nat)")
-        left.axhline(before, color=OLD_POLICY, linestyle="--", linewidth=1.2)
-        left.annotate(
-            "reference", (len(betas) - 1, before), xytext=(0, -11), textcoords="offset points",
-            color=OLD_POLICY, ha="right", fontsize=9,
-        )  # fmt: skip
+        _reference_line(left, before)
         left.set(title="Too cheap and too dear", ylabel="right answers (share)", ylim=(-0.03, 1))
         right.set(title="What the price holds back", ylabel="KL from the reference (nats)")
         right.set_yscale("log")
@@ -203,7 +248,8 @@ def two_by_two(rows: Sequence[tuple[str, Curve]], *, before: float) -> Figure:
         )  # fmt: skip
         axes.set(
             yticks=[], xlim=(-0.03, 1), ylim=(len(rows) - 0.5, -0.9),
-            xlabel="right answers at the end (share)", title="What the clip holds, what β holds",
+            xlabel="right answers at the end (share)",
+            title="Neither does the work of the other",
         )  # fmt: skip
         return picture
 

@@ -21,7 +21,8 @@ def shift(prompt: Sequence[str], response: Sequence[str]) -> Figure:
         response: texts of its tokens, padding included.
 
     Returns:
-        One panel: tokens in boxes, and an arrow from each place that scores to what it scores.
+        One panel: tokens in boxes, the policy's own blue, prompt and padding grey and dashed; an
+        arrow from each place that scores to what it scores.
     """
     start, texts = len(prompt), [*prompt, *response]
     with style():
@@ -31,15 +32,15 @@ def shift(prompt: Sequence[str], response: Sequence[str]) -> Figure:
         axes.set(xlim=(-0.6, len(texts) - 0.4), ylim=(-1.1, 1.5))
         axes.set_title("Each token is scored one place before it")
         for column, text in enumerate(texts):
-            _box(axes, column, 0, text, own=column >= start)
+            _box(axes, column, 0, text, own=column >= start and text != "<pad>")
             axes.text(column, -0.75, str(column), ha="center", va="center", fontsize=8.5)
-        axes.text(-0.5, 1.1, "logits of a place …", fontsize=9, va="center")
+        axes.text(start - 1.2, 1.1, "logits of a place …", fontsize=9, va="center", ha="right")
         for column in range(start, len(texts)):
             scores = texts[column] != "<pad>"
             arrow = {"arrowstyle": "->", "color": NEW_POLICY if scores else OLD_POLICY, "lw": 1.6}
             bend = {"connectionstyle": "arc3,rad=-0.55", "linestyle": "-" if scores else ":"}
             axes.annotate("", (column, 0.45), xytext=(column - 1, 0.45), arrowprops=arrow | bend)
-        axes.text(start + 0.5, 1.1, "… score the next token", fontsize=9, va="center")
+        axes.text(start - 0.9, 1.1, "… score the next token", fontsize=9, va="center")
         axes.axvline(start - 0.5, ymin=0.05, ymax=0.72, color=INK, linestyle=":", linewidth=1.6)
         return picture
 
@@ -108,7 +109,7 @@ def ratio_histograms(ratios: Mapping[str, np.ndarray]) -> Figure:
                     color="white" if hatch else color, edgecolor=color, hatch=hatch, linewidth=0.8,
                 )  # fmt: skip
             axes.set(xscale="log", yscale="log", ylim=(FEWEST, 1.6), xlim=(LOWEST, HIGHEST))
-            axes.set_title(name.replace("_", " "), fontsize=9.5)
+            axes.set_title(name.replace("_", " ").replace("eos", "EOS"), fontsize=9.5)
             axes.set_xticks([0.25, 1, 4], ["0.25", "1", "4"])
             axes.minorticks_off()
         for axes in panels[-1]:
