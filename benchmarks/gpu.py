@@ -1,4 +1,4 @@
-"""Everything that is to be known of a GPU, in one call of less than eight minutes.
+"""Everything that is to be known of a GPU, in one call of less than nine minutes.
 
     python -m benchmarks.gpu                      on cuda, writes benchmarks/results/gpu.json
     python -m benchmarks.gpu --dry                every section, tiny, on the CPU; writes nothing
@@ -10,6 +10,7 @@ stands in the result instead. The result is written again after each section.
 """
 
 import argparse
+import copy
 import statistics
 import sys
 import time
@@ -39,6 +40,21 @@ from ppo_lessons.gpu_run import (
 from ppo_lessons.gpu_run.graphs import WARM_UP
 from ppo_lessons.gpu_run.pinned import Pinned
 from ppo_lessons.gpu_run.timing import wait_for
+from ppo_lessons.rlhf import RLHFConfig, train_tokens
+from ppo_lessons.tokens import (
+    GPU,
+    SMALL,
+    LanguageModel,
+    Prompts,
+    ReferenceConfig,
+    Responses,
+    TokenCritic,
+    draw_prompts,
+    generate,
+    is_correct,
+    score_responses,
+    train_reference,
+)
 from ppo_lessons.training_loop import PPOConfig, TrainState, evaluate, iterate
 
 FOR_EVER = 10**12  # environment steps: the step size stays what it is
@@ -358,6 +374,56 @@ def where_the_time_goes(bench: Bench) -> dict[str, Any]:
     return found
 
 
+def language_model(bench: Bench) -> dict[str, Any]:
+    """RLHF's loop on lesson 13's model: answers per second at both scales of the lessons."""
+    trained = ReferenceConfig(num_steps=2 if bench.dry else 160)
+    reference = train_reference(trained, seed=0, device=bench.device)
+    both = {torch.device("cpu"): copy.deepcopy(reference).cpu(), bench.device: reference}
+    sizes = (8,) if bench.dry else (SMALL.num_responses, GPU.num_responses)
+    rows = [
+        answers_per_second(model, num_prompts, 2 if bench.dry else 5)
+        for model in both.values()
+        for num_prompts in sizes
+    ]
+    generator = torch.Generator().manual_seed(0)
+    prompts = draw_prompts(8 if bench.dry else 512, generator=generator)
+    drawn = generate(
+        both[torch.device("cpu")], prompts, max_new_tokens=10, temperature=1.0, generator=generator
+    )
+    with torch.no_grad():
+        scored = [
+            score_responses(
+                model, prompts.to(device), drawn.tokens.to(device), drawn.mask.to(device)
+            )[0].cpu()
+            for device, model in both.items()
+        ]
+    apart = (scored[0] - scored[-1]).abs().max().item()
+    return {"rows": rows, "largest_log_prob_difference": apart}
+
+
+def answers_per_second(reference: LanguageModel, num_prompts: int, iterations: int) -> dict:
+    """Collect, score, squeeze and renew, the first iteration left out."""
+    config = RLHFConfig(num_iterations=iterations, num_prompts=num_prompts)
+
+    def verified(prompts: Prompts, responses: Responses) -> torch.Tensor:
+        return is_correct(prompts, responses.tokens, responses.mask).float()
+
+    history = train_tokens(
+        config, policy=copy.deepcopy(reference), reference=reference, reward=verified,
+        critic=TokenCritic(reference),
+    )  # fmt: skip
+    return {
+        "device": reference.head.weight.device.type,
+        "num_prompts": num_prompts,
+        "answers_per_second": num_prompts / statistics.median(history["seconds"][1:]),
+        "stages": {
+            stage: statistics.median(history[f"seconds_{stage}"][1:])
+            for stage in ("collect", "score", "squeeze")
+        },
+        "largest_first_ratio_deviation": max(history["first_ratio_deviation"]),
+    }
+
+
 def peers(bench: Bench) -> dict[str, Any]:
     """SB3 and CleanRL on the same machine's CPU, in processes of their own."""
     from ppo_lessons.bench.measure import Run, measure
@@ -389,10 +455,11 @@ SECTIONS = (
     Section("breakout_minute", 75, breakout_minute),
     Section("environments", 25, environments_alone),
     Section("ledger", 25, where_the_time_goes),
+    Section("tokens", 40, language_model),
     Section("cpu", 35, against_cpu),
     Section("peers", 70, peers),
 )
-ALLOWED = 460  # seconds in all: a section that would begin later is left out
+ALLOWED = 500  # seconds in all: a section that would begin later is left out
 
 
 def run_all(bench: Bench, names: list[str], write: Callable[[dict[str, Any]], object]) -> dict:

@@ -25,7 +25,7 @@ from ppo_lessons import claim, compare, evidence, predict, quiz, recorded, setup
 from ppo_lessons.evidence import Count, GateConfig, RecordedRun
 from ppo_lessons.figures import evidence as figures
 from ppo_lessons.rlhf import RLHFConfig, evaluate_answers, train_tokens
-from ppo_lessons.tokens import TokenCritic, cached_reference
+from ppo_lessons.tokens import TokenCritic, cached_reference, choose_scale
 from ppo_lessons.tokens.generate import generate
 from ppo_lessons.tokens.language import VOCABULARY, draw_prompts, is_correct
 from ppo_lessons.widgets import WhichRun
@@ -592,9 +592,12 @@ claim(
 # answers to each of 400 prompts of the release split.
 
 # %% tags=["nbval-ignore-output"]
-reference = cached_reference(seed=0)
+scale = choose_scale()  # a GPU if there is one, and then more answers at a time
+reference = cached_reference(seed=0, device=scale.device)
 policy, critic = copy.deepcopy(reference), TokenCritic(reference)
-config = RLHFConfig(beta=0.0, num_iterations=10, learning_rate=5e-4)
+config = RLHFConfig(
+    beta=0.0, num_iterations=10, learning_rate=5e-4, num_prompts=scale.num_responses
+)
 
 
 def verifier(prompts, responses):
@@ -602,7 +605,7 @@ def verifier(prompts, responses):
 
 
 history = train_tokens(config, policy=policy, reference=reference, reward=verifier, critic=critic)
-prompts = draw_prompts(400, generator=generator, split="release")
+prompts = draw_prompts(400, generator=generator, split="release").to(scale.device)
 
 # %% [markdown]
 # A model's answers, as the report wants them:
@@ -610,13 +613,13 @@ prompts = draw_prompts(400, generator=generator, split="release")
 
 # %%
 def asked(model, samples=4):
-    draw = torch.Generator().manual_seed(3)
+    draw = torch.Generator(scale.device).manual_seed(3)
     seen = [
         generate(model, prompts, max_new_tokens=10, temperature=1.0, generator=draw)
         for _ in range(samples)
     ]
-    right = torch.stack([verifier(prompts, each) > 0 for each in seen], dim=1)
-    tokens = torch.stack([each.tokens.masked_fill(~each.mask, 0) for each in seen], dim=1)
+    right = torch.stack([verifier(prompts, each) > 0 for each in seen], dim=1).cpu()
+    tokens = torch.stack([each.tokens.masked_fill(~each.mask, 0) for each in seen], dim=1).cpu()
     facts = evaluate_answers(
         model, prompts, config=config, generator=draw, reference=reference, reward=verifier
     )
