@@ -31,15 +31,17 @@ GATES = {
 }
 
 
-def as_recorded(curves: dict[str, list[Any]], start: dict[str, float]) -> RecordedRun:
-    """Give a recorded run in the form that `replay` reads."""
+def as_recorded(
+    curves: dict[str, list[Any]], start: dict[str, float], success: str = "success"
+) -> RecordedRun:
+    """Give a recorded run in the form that `replay` reads, with one of its two successes."""
     return RecordedRun(
         iterations=curves["iteration"],
         scores=curves["score"],
-        successes=curves["success"],
+        successes=curves[success],
         metrics={"no_eos": curves["no_eos"]},
         baseline_score=start["score"],
-        baseline_success=start["success"],
+        baseline_success=start[success],
     )
 
 
@@ -57,15 +59,10 @@ def summary(runs: list[RecordedRun], decisions: list[list[Decision | None]]) -> 
     stopped = [each for found in decisions for each in found if each is not None]
     total = sum(map(len, decisions))
     low, high = wilson(Count(len(stopped), total), confidence=0.95)
-    truth = [
-        {0: run.baseline_success, **dict(zip(run.iterations, run.successes, strict=True))}
-        for run in runs
-    ]
     kept = [
-        truth[place][each.best]
-        for place, found in enumerate(decisions)
-        for each in found
-        if each is not None
+        success
+        for run, found in zip(runs, decisions, strict=True)
+        for success in kept_success(run, found)
     ]
     steps = sorted(each.iteration for each in stopped)
     return {
@@ -74,10 +71,33 @@ def summary(runs: list[RecordedRun], decisions: list[list[Decision | None]]) -> 
         "share_95": [round(low, 4), round(high, 4)],
         "median_iteration": statistics.median(steps) if steps else None,
         "last_iteration": steps[-1] if steps else None,
-        "mean_success_kept": round(statistics.fmean(kept), 3) if kept else None,
+        "mean_success_kept": mean_of(kept),
         "mean_success_at_the_end": round(statistics.fmean(run.successes[-1] for run in runs), 3),
         "mean_success_before": round(statistics.fmean(run.baseline_success for run in runs), 3),
     }
+
+
+def kept_success(run: RecordedRun, decisions: list[Decision | None]) -> list[float]:
+    """Give the true success of what each replay that was stopped rolled back to."""
+    truth = {0: run.baseline_success, **dict(zip(run.iterations, run.successes, strict=True))}
+    return [truth[each.best] for each in decisions if each is not None]
+
+
+def of_one(run: RecordedRun, greedy: RecordedRun, decisions: list[Decision | None]) -> dict:
+    """Say of one run when its replays were stopped, and what was kept: at τ = 1, and greedily."""
+    steps = [each.iteration for each in decisions if each is not None]
+    return {
+        "stopped": len(steps),
+        "by_iteration_16": sum(step <= 16 for step in steps),
+        "median_iteration": statistics.median(steps) if steps else None,
+        "mean_success_kept": mean_of(kept_success(run, decisions)),
+        "mean_greedy_success_kept": mean_of(kept_success(greedy, decisions)),
+    }
+
+
+def mean_of(numbers: list[float]) -> float | None:
+    """Give the mean with three digits; None of no numbers."""
+    return round(statistics.fmean(numbers), 3) if numbers else None
 
 
 def main() -> None:
@@ -93,14 +113,21 @@ def main() -> None:
     for name, config in GATES.items():
         content["gates"][name] = {}
         for kind, names in kinds.items():
-            runs = [
-                as_recorded(run["curves"], study["starts"][seed]["reference"])
-                for each in names
-                for seed, run in study["runs"][each].items()
-            ]
-            found = [replays(run, config) for run in runs]
-            content["gates"][name][kind] = summary(runs, found)
-            print(name, kind, content["gates"][name][kind], flush=True)
+            runs, greedy = (
+                {
+                    f"{each}/{seed}": as_recorded(
+                        run["curves"], study["starts"][seed]["reference"], success
+                    )
+                    for each in names
+                    for seed, run in study["runs"][each].items()
+                }
+                for success in ("success", "greedy_success")
+            )
+            found = {run: replays(seen, config) for run, seen in runs.items()}
+            told = summary([*runs.values()], [*found.values()])
+            print(name, kind, told, flush=True)
+            by_run = {run: of_one(runs[run], greedy[run], found[run]) for run in runs}
+            content["gates"][name][kind] = {**told, "by_run": by_run}
     print(write_result("evidence", COMMAND, content))
 
 

@@ -658,7 +658,9 @@ at_end = {
 
 # %%
 show(
-    figures.two_by_two([*at_end.items()], before=before),
+    figures.ends_by_setting(
+        [*at_end.items()], before=before, title="Neither does the work of the other"
+    ),
     alt="Eight settings with the share of right answers at the end. Without a price both clips end near 0. With "
     "a price both with and without clip end near 0.8. With 16 steps a batch the clip ends near 0.57 where the verifier "
     "pays and near 0.45 where the judge does, at a price; without the clip both end at 0.",

@@ -22,6 +22,7 @@ import torch
 from ppo_lessons import claim, compare, predict, quiz, recorded, setup, show, show_source, variants
 from ppo_lessons.clip import clipped_surrogate, clipped_surrogate_loss
 from ppo_lessons.figures import variants as figures
+from ppo_lessons.figures.rlhf import ends_by_setting
 from ppo_lessons.rlhf import kl_terms, tilted_log_probs
 from ppo_lessons.widgets import PartSwap
 
@@ -527,7 +528,7 @@ claim(
 )
 
 # %% [markdown]
-# A drift of 1.2 in 100 per token, as different kernels of two engines may give, is a ratio of 3.3 after a hundred tokens. Without the division long
+# A drift of 1.2 in 100 per token, as two programs may have that round differently, is a ratio of 3.3 after a hundred tokens. Without the division long
 # answers would leave every interval.
 #
 # ## A loss of zero
@@ -562,8 +563,8 @@ claim(
 #
 # ## KL as a loss
 #
-# Published GRPO charges for distance in the loss, not in the reward. The terms k1, k2 and k3 of lesson 14 estimate the same number. As losses they are
-# three different things, for the mean is over draws from π, and a loss does not see that the draws change along with π. Five
+# Published GRPO charges for distance in the loss, not in the reward. The terms k1, k2 and k3, which you know from lessons 02 and 03, estimate the same
+# number. As losses they are three different things, for the mean is over draws from π, and a loss does not see that the draws change along with π. Five
 # answers, and the exact mean of each gradient:
 
 # %%
@@ -853,12 +854,14 @@ claim(
 #
 # ## The same number of answers
 #
-# Now the runs: the sorting language, the verifier's reward, no price. Each method sees 7,680 answers and starts from the same
-# reference; the four that draw anew have the same learning rate, chosen for none of them. They are tested on 1,024 prompts of the release split.
+# Now the runs: the sorting language, the verifier's reward, no price, three seeds. Each method sees 7,680 answers and starts from the same
+# reference. They are tested on 1,024 prompts of the release split. First the four that draw anew, all at the same learning rate, 0.0004, which was
+# chosen for none of them. Beside them DPO, and rejection sampling; both learn from 7,680 answers of the reference, 960 prompts with eight each.
 
 # %%
 four = ("PPO", "GRPO", "RLOO", "REINFORCE++")
 online = {name: runs_of(f"{name}/0.0004") for name in four}
+once["rejection sampling"] = [run["final"]["success"] for run in runs_of("Rejection sampling/1")]
 paths = {
     name: (found[0]["num_answers"], [run["success"] for run in found])
     for name, found in online.items()
@@ -869,7 +872,7 @@ ends = {name: [run["final"]["success"] for run in found] for name, found in onli
 show(
     figures.equal_samples(paths, once, before=[run["1"] for run in covered]),
     alt="Right answers over answers drawn: four methods rise together from 0.35 to above 0.9, their lines crossing. "
-    "Beside it DPO, lower: at β = 1 between 0.7 and 0.85, at 0.1 far below.",
+    "Beside it DPO, lower: at β = 1 between 0.7 and 0.85, at 0.1 far below; and rejection sampling, above all, at 0.97.",
 )
 
 # %% [markdown]
@@ -884,33 +887,179 @@ ahead = [
 # %%
 claim(
     "variants.not_separable",
-    "All recorded runs of PPO, GRPO, RLOO and REINFORCE++ end within 7 points of each other, above 0.85.",
-    highest - lowest < 0.07 and lowest > 0.85,
+    "All recorded runs of PPO, GRPO, RLOO and REINFORCE++ end within 5 points of each other, above 0.9.",
+    highest - lowest < 0.05 and lowest > 0.9,
     control=("The worst run of one beats the best of all others.", sum(ahead) > 0),
 )
 
 # %% [markdown]
-# With 1,024 prompts a share of 0.93 has a standard error of 0.008, and seeds differ by more. So these runs do not say which of the four is best,
-# and neither does this lesson. What can be told apart:
+# With 1,024 prompts a share of 0.93 has a standard error of 0.008, and seeds differ by more. So these runs do not say which of the four is best.
+#
+# ### A rate for each
+#
+# But was one rate for all fair? So each method was given the same chance: one run at each of three rates, 0.0002, 0.0004 and 0.0008, on a fourth seed.
+# The rate that was best there, on 256 prompts of the gate split, was then run on the three seeds:
+
+# %%
+rates = {}
+for name in four:
+    tried = {
+        rate: study[f"{name}/{rate}/3"]["success"][-1] for rate in recorded("variants")["rates"]
+    }
+    rates[name] = max(tried, key=tried.get)
+tuned = {
+    name: [run["final"]["success"] for run in runs_of(f"{name}/{rate}")]
+    for name, rate in rates.items()
+}
+
+# %%
+for name in four:
+    shared, own = (sum(each[name]) / 3 for each in (ends, tuned))
+    print(f"{name:11} at 0.0004 {shared:.3f}   at its own rate, {rates[name]}, {own:.3f}")
 
 # %%
 claim(
-    "variants.drawing_anew",
-    "Each run of the four ends above each run of DPO at β = 1, by more than 3 points.",
-    lowest > max(two_epochs) + 0.03,
-    control=("DPO ends within 3 points of them.", min(two_epochs) > lowest - 0.03),
+    "variants.tuned_by_one_run",
+    "PPO and REINFORCE++ end lower at the rate that they chose than at 0.0004, on each of the three seeds.",
+    all(
+        own < shared
+        for name in ("PPO", "REINFORCE++")
+        for own, shared in zip(tuned[name], ends[name], strict=True)
+    ),
+    control=(
+        "No method ends lower at its own rate, on average: that is what tuning is for.",
+        all(sum(tuned[name]) >= sum(ends[name]) for name in four),
+    ),
 )
 
 # %% [markdown]
-# DPO learns from answers that the reference gave. What it would say itself, and get wrong, it never sees. And the price of a critic:
+# One run and 256 prompts are too few to choose by. And see what became of the order: REINFORCE++ is first of four in one column and last in the
+# other. Whoever wants a ranking finds the column for it. (DPO and rejection sampling, too, chose among three settings by one run each.)
+#
+# ### Relatives
+#
+# Six relatives of GRPO and one of RLOO, each with one or two places of the board changed, at the rate of the method that it comes from:
+
+# %%
+changed = {
+    "GRPO": ("Dr. GRPO", "GSPO", "CISPO", "GRPO, mean of means", "GRPO, wide upper edge",
+             "GRPO, groups of 4"),
+    "RLOO": ("RLOO, whole answers",),
+}  # fmt: skip
+single = {}
+for base, names in changed.items():
+    for name in (base, *names):
+        runs = runs_of(f"{name}/{rates[base]}")
+        single[name] = [run["final"]["success"] for run in runs]
+
+# %%
+start = sum(run["1"] for run in covered) / 3
+show(
+    ends_by_setting(
+        [*single.items()], before=start, title="Seven relatives end where their base ends"
+    ),
+    alt="Right answers at the end for GRPO, six changes of it, RLOO and one change of it, a dot for each seed. All lie "
+    "between 0.89 and 0.94.",
+)
+
+
+# %% [markdown]
+# How far is the mean of a relative from that of its base?
+
+
+# %%
+def moved(name):
+    base = "RLOO" if name.startswith("RLOO") else "GRPO"
+    return abs(sum(single[name]) - sum(single[base])) / 3
+
+
+claim(
+    "variants.relatives",
+    "The mean of three seeds of each of the seven is within 2 points of that of its base.",
+    max(map(moved, single)) < 0.02,
+    control=("One of them is more than 5 points away.", max(map(moved, single)) > 0.05),
+)
+
+# %% [markdown]
+# Answers have five or six tokens here, and prompts are alike: what most of these changes were made for cannot show. That is all that the rows say.
+#
+# ### What can be told apart
+#
+# DPO, below:
+
+# %%
+of_dpo = two_epochs + [run["final"]["success"] for run in runs_of("DPO/0")]  # as it chose
+claim(
+    "variants.dpo_below",
+    "Each run of the four ends above each run of DPO, at β = 1 and as it chose, by more than 3 points.",
+    lowest > max(of_dpo) + 0.03,
+    control=("DPO ends within 3 points of them.", min(of_dpo) > lowest - 0.03),
+)
+
+# %% [markdown]
+# Is it because DPO learns from what the reference said, and never sees what it would say itself? Then rejection sampling, which sees the same answers
+# once, ought to end as low:
+
+# %%
+imitated = once["rejection sampling"]
+claim(
+    "variants.imitation_ahead",
+    "Rejection sampling ends above each run of the four, at their common rate and at their own.",
+    min(imitated) > max(highest, max(map(max, tuned.values()))),
+    control=(
+        "It ends where DPO does, which saw the same answers.",
+        min(imitated) < max(two_epochs),
+    ),
+)
+
+# %% [markdown]
+# It ends highest. So it is not the old answers. It is what DPO asks: a margin to the wrong answer of the pair, not that the right one be likely. And why does plain
+# imitation beat the loop of this course here? Look at the likeliest tokens:
+
+# %%
+greedy = {
+    name: [run["final"]["greedy_success"] for run in runs]
+    for name, runs in (("PPO", online["PPO"]), ("imitation", runs_of("Rejection sampling/1")))
+}
+at_one = zip(imitated, ends["PPO"], strict=True)
+claim(
+    "variants.greedy_alike",
+    "With the likeliest tokens, PPO and rejection sampling are within 2 points of each other on each seed.",
+    all(abs(a - b) < 0.02 for a, b in zip(*greedy.values(), strict=True)),
+    control=("With drawn tokens they are, too.", all(abs(a - b) < 0.02 for a, b in at_one)),
+)
+
+# %% [markdown]
+# Both know what is right, in 98 of 100 and more. They differ in how sure they are. Where most answers to a prompt are right, a baseline makes advantages
+# small, and groups fall silent: the push ends. Imitation goes on until the right answer is certain. If that is the reason, the loop itself must gain when its
+# baseline is taken out. GRPO, at its rate, and the same loop with the score itself for an advantage:
+
+# %%
+bare = [run["final"]["success"] for run in runs_of("Rejection sampling, online/0.0002")]
+claim(
+    "variants.without_a_baseline",
+    "Without a baseline GRPO's loop ends higher on each of the three seeds, by more than 2 points.",
+    all(x > y + 0.02 for x, y in zip(bare, single["GRPO"], strict=True)),
+    control=(
+        "It ends lower, for without a baseline the gradient is noisier.",
+        all(x < y for x, y in zip(bare, single["GRPO"], strict=True)),
+    ),
+)
+
+# %% [markdown]
+# Do not carry that away as a rule. All is at hand here that imitation needs: a verifier without errors, and a reference that finds a right answer in nearly
+# all groups of eight. Where right answers are rare, or the score has errors to be found, there is nothing good to imitate. But it is the simplest and the
+# cheapest of these runs. Whoever reports a gain owes the reader this row.
+#
+# And the price of a critic:
 
 # %%
 seconds = {name: [run["cpu_seconds"] for run in found] for name, found in online.items()}
 most = max(max(seconds[name]) for name in four[1:])
 claim(
     "variants.price_of_a_critic",
-    "PPO took more than 1.2 times the CPU time of any run without a critic.",
-    min(seconds["PPO"]) > 1.2 * most,
+    "PPO took more than 1.5 times the CPU time of any run without a critic.",
+    min(seconds["PPO"]) > 1.5 * most,
     control=("It took more than 3 times as much.", min(seconds["PPO"]) > 3 * most),
 )
 
@@ -926,9 +1075,9 @@ of_judge = [run["curves"]["ev_monte_carlo"][-1] for run in hacked]
 # %%
 claim(
     "variants.critic_is_blind",
-    "On the verifier's reward the critic's explained variance stays below 0.35 at each look.",
-    max(of_verifier) < 0.35,
-    control=("On the judge's score of lesson 14 it ends below 0.35, too.", max(of_judge) < 0.35),
+    "On the verifier's reward the critic's explained variance stays below 0.3 at each look.",
+    max(of_verifier) < 0.3,
+    control=("On the judge's score of lesson 14 it ends below 0.3, too.", max(of_judge) < 0.3),
 )
 
 # %% [markdown]
@@ -1096,7 +1245,8 @@ quiz("variants.not_separable")
 # - Weights of tokens decide what length costs. Means of means make long wrong answers cheap.
 # - As a loss, k1 teaches nothing and k3 pulls in the other direction.
 # - DPO shares the goal of RLHF where preferences are complete. It sees margins only, and at a small β these are far.
-# - At equal numbers of answers four methods could not be told apart. Drawing anew could.
+# - At equal numbers of answers four methods could not be told apart, nor seven relatives of theirs. Imitating the right answers, which nobody names,
+#   ended above them all.
 # - Pay each of 24 tokens, and the critic wins at equal numbers of answers; at equal time it does not.
 #
 # The module behind this page: [variants](../ppo_lessons/variants/__init__.py). Next: what if the answers were drawn by an older policy?

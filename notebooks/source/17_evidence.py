@@ -87,8 +87,8 @@ claim(
 )
 
 # %% [markdown]
-# No dial of the squeeze gives it away. The share of tokens outside of the clip is largest where a run is healthy and
-# moves fast, too:
+# The two dials that one looks at first do not give it away. The explained variance is high. And the share of tokens outside
+# of the clip is largest where a run moves fast, and a healthy one may:
 
 # %%
 healthy = of_each("4x4, clip", lambda run: max(run["fraction_outside"]))
@@ -114,8 +114,8 @@ game = WhichRun(keep_as="evidence.which_run")
 game
 
 # %% [markdown]
-# One dial parts the hacked runs from the healthy ones here: the KL to the reference. It is no dial of the squeeze, and
-# it is no proof. A run may be far away because it has learned a lot. How far did lesson 14's run with the price of 0.1 go,
+# One dial parts the hacked runs from the healthy ones here: the KL to the reference. But it
+# is no proof. A run may be far away because it has learned a lot. How far did lesson 14's run with the price of 0.1 go,
 # and one that learned from the verifier itself, beside the reference's share of right answers?
 
 # %%
@@ -740,11 +740,10 @@ claim(
 # most likely tokens win more often, and compare:
 
 # %% tags=["nbval-ignore-output"]
-draw = torch.Generator().manual_seed(4)
+draw = torch.Generator(scale.device).manual_seed(4)
 cold = generate(reference, prompts, max_new_tokens=10, temperature=0.3, generator=draw)
-colder = evidence.compare_on_same_prompts(
-    before.right[:, 0], verifier(prompts, cold) > 0, confidence=0.95
-)
+right_when_cold = (verifier(prompts, cold) > 0).cpu()
+colder = evidence.compare_on_same_prompts(before.right[:, 0], right_when_cold, confidence=0.95)
 
 # %%
 claim(
@@ -774,9 +773,11 @@ for stage in ("collect", "score", "squeeze", "renew"):
 # answers. One thing is new: the log-probabilities are computed a *second* time in `old_log_prob`, for the engine that drew
 # the answers rounds differently from the one that learns.
 #
-# The settings have names there, too. Here is your candidate's run in verl's words, and what these words cannot say:
+# The settings have names there, too. Here is your candidate's run, with 128 prompts an iteration, in verl's words, and what
+# these words cannot say:
 
 # %%
+config = replace(config, num_prompts=128)  # on a GPU it had more
 there = evidence.to_verl(config)
 for name in ("algorithm.lam", "actor_rollout_ref.actor.ppo_mini_batch_size", "critic.optim.lr"):
     print(name, "=", there.settings[name])
@@ -824,6 +825,11 @@ claim(
 # - **A gate that asks the verifier.** Train on it instead.
 # - **A mean that hides a slice.** Long prompts may lose while the mean gains.
 # - **No versions.** Nobody can say afterwards what was compared with what.
+#
+# ## Exercises
+#
+# [Six exercises](../exercises/17_evidence.ipynb) wait for you: the interval of a count, several tries, a judge who errs, the same
+# prompts twice, a gate with a bug, and numbers by hand.
 #
 # ## Questions
 #

@@ -218,12 +218,13 @@ def tilted(
         return picture
 
 
-def two_by_two(rows: Sequence[tuple[str, Curve]], *, before: float) -> Figure:
+def ends_by_setting(rows: Sequence[tuple[str, Curve]], *, before: float, title: str) -> Figure:
     """Draw where runs of several settings end, a dot for each seed.
 
     Args:
         rows: name of the setting, success of each seed; drawn from the top.
         before: success of the reference.
+        title: what one sees.
 
     Returns:
         One panel.
@@ -249,7 +250,7 @@ def two_by_two(rows: Sequence[tuple[str, Curve]], *, before: float) -> Figure:
         axes.set(
             yticks=[], xlim=(-0.03, 1), ylim=(len(rows) - 0.5, -0.9),
             xlabel="right answers at the end (share)",
-            title="Neither does the work of the other",
+            title=title,
         )  # fmt: skip
         return picture
 

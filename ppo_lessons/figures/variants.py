@@ -297,7 +297,7 @@ def equal_samples(
             ylim=(0, 1.02),
         )
         for place, (numbers, colour, mark) in enumerate(
-            zip(offline.values(), (SECOND, WORSE, BETTER), MARKS, strict=False)
+            zip(offline.values(), (SECOND, WORSE, BETTER, NEW_POLICY), MARKS, strict=False)
         ):
             right.plot([place] * len(numbers), numbers, mark, color=colour, markersize=6)
         right.set_xticks(range(len(offline)), [fill(name, 12) for name in offline], fontsize=9)
