@@ -917,6 +917,9 @@ for name in four:
     shared, own = (sum(each[name]) / 3 for each in (ends, tuned))
     print(f"{name:11} at 0.0004 {shared:.3f}   at its own rate, {rates[name]}, {own:.3f}")
 
+# %% [markdown]
+# Two of the four chose the largest rate. What did it bring them?
+
 # %%
 claim(
     "variants.tuned_by_one_run",
