@@ -1,11 +1,14 @@
 """PartSwap: advantages and pushes by hand, the methods' own parts, and what a hand does."""
 
 import pytest
+import torch
 from browsing import disagreements
 
 from ppo_lessons.variants import board
 from ppo_lessons.widgets import PartSwap
-from ppo_lessons.widgets.part_swap import LENGTHS, MAX_LENGTH, methods
+from ppo_lessons.widgets.part_swap import CLIPS, LENGTHS, MAX_LENGTH, methods, token_slopes
+
+ADVANTAGES = torch.tensor([1.0, -1.0, 0.0], dtype=torch.float64)
 
 
 def test_grpo_by_hand():
@@ -15,14 +18,14 @@ def test_grpo_by_hand():
     assert shown.weights == pytest.approx([1 / (4 * length) for length in (3, 30, 3, 30)])
     assert shown.factor == pytest.approx(10)  # 30 tokens share what 3 tokens share
     assert repr(shown) == (
-        "Parts of GRPO, GSPO. A token of answer 3 gets −0.0722, one of answer 4 −0.0072: 10.00 "
-        "times as hard."
+        "Parts of GRPO. At ratio 1.0 a token of answer 3 gets −0.0722, one of answer 4 −0.0072: "
+        "10.00 times as hard."
     )
 
 
 @pytest.mark.parametrize(
     ("state", "factor"),
-    [("grpo", 10), ("dr_grpo", 1), ("rloo", 1), ("dapo", 1), ("no_baseline", None)],
+    [("grpo", 10), ("dr_grpo", 1), ("rloo", 1), ("cispo", 1), ("no_baseline", None)],
 )
 def test_how_much_harder_the_short_answer_is_pushed(state, factor):
     assert PartSwap.at(state).factor == (None if factor is None else pytest.approx(factor))
@@ -49,7 +52,8 @@ def test_rloo_compares_with_the_others():
 
 
 def test_one_right_answer_of_four_counts_more_where_the_spread_divides():
-    divided, kept = PartSwap.at("rare"), PartSwap.at("rare", spread="kept")
+    rare = {"scores": [1.0, 0.0, 0.0, 0.0]}
+    divided, kept = PartSwap(**rare), PartSwap(**rare, spread="kept")
     assert divided.advantages[0] / PartSwap.at("grpo").advantages[0] == pytest.approx(
         1.7321, abs=1e-3
     )
@@ -69,20 +73,52 @@ def test_constant_weights_know_no_length():
 
 def test_the_names_are_those_of_the_board():
     rows = {row.name: row for row in board()}
-    assert methods()["mean/divided/sequence_mean"] == "GRPO, GSPO"
-    assert methods()["mean/divided/token_mean"] == "DAPO, CISPO"
-    assert methods()["mean/kept/constant"] == "Dr. GRPO"
-    assert methods()["others/kept/sequence_sum"] == "RLOO"
+    left_out = {"PPO", "REINFORCE++", "REINFORCE++ baseline", "DPO"}  # no baseline of one group
+    assert set(methods().values()) == set(rows) - left_out
+    assert methods()["mean/divided/sequence_mean/loss/token"] == "GRPO"
+    assert methods()["mean/divided/sequence_mean/none/answer"] == "GSPO"
+    assert methods()["mean/divided/token_mean/none/wide"] == "DAPO"
+    assert methods()["others/kept/sequence_sum/reward/none"] == "RLOO"
     assert rows["RLOO"].baseline == "mean of the others"
     shown = PartSwap(baseline="others", spread="divided")
     assert shown.method == ""
     assert repr(shown).startswith("Parts that no method of this lesson has together.")
 
 
+@pytest.mark.parametrize(
+    ("clip", "good", "bad"),
+    [  # by hand, over ratios 0.7, 0.8, 1, 1.2, 1.3 and 2
+        ("token", [0.7, 0.8, 1, 1.2, 0, 0], [0, -0.8, -1, -1.2, -1.3, -2]),
+        ("wide", [0.7, 0.8, 1, 1.2, 0, 0], [0, -0.8, -1, -1.2, -1.3, -2]),
+        ("answer", [0.7, 0.8, 1, 1.2, 0, 0], [0, -0.8, -1, -1.2, -1.3, -2]),
+        ("limited", [0.7, 0.8, 1, 1.2, 1.2, 1.2], [-0.7, -0.8, -1, -1.2, -1.2, -1.2]),
+        ("none", [1] * 6, [-1] * 6),
+    ],
+)
+def test_where_each_clip_ends_the_push(clip, good, bad):
+    found = [token_slopes(clip, ratio, ADVANTAGES).tolist() for ratio in (0.7, 0.8, 1, 1.2, 1.3, 2)]
+    assert [numbers[0] for numbers in found] == pytest.approx(good)
+    assert [numbers[1] for numbers in found] == pytest.approx(bad)
+    assert [numbers[2] for numbers in found] == [0] * 6
+
+
+def test_the_wide_edge_lies_between_two_places_of_the_slider():
+    assert token_slopes("wide", 1.27, ADVANTAGES)[0] == pytest.approx(1.27)
+    assert token_slopes("token", 1.27, ADVANTAGES)[0] == 0
+
+
+def test_past_the_edge_only_the_wrong_answers_are_pushed():
+    shown = PartSwap.at("past_the_edge")
+    assert shown.pushes[:2] == [0, 0]
+    assert shown.pushes[2] == pytest.approx(1.3 * PartSwap.at("grpo").pushes[2])
+
+
 @pytest.mark.messages
 @pytest.mark.parametrize(
     ("state", "words"),
     [
+        ({"ratio": 1.25}, "ratio is 1.25; expected one of 0.5, 0.6"),
+        ({"kl": "k3"}, "kl is 'k3'; expected one of reward, loss, none"),
         ({"mode": "mean"}, "mode is 'mean'; expected one of token_mean, sequence_mean"),
         ({"scores": [1.0]}, "scores holds 1 numbers; expected 4"),
         ({"scores": [2.0] * 4}, "scores holds 2.0; expected numbers from 0"),
@@ -103,12 +139,18 @@ def test_a_state_that_cannot_be_drawn_is_refused(state, words):
         ("squares / (count - 1)", "squares / count"),
         ("1 / length / count", "1 / length"),
         ("1 / (count * longest)", "1 / longest"),
+        ("ratio <= edge", "ratio < 2"),
+        ("ratio >= 1 - 0.2", "ratio > 0"),
+        ("Math.min(ratio, edge) * advantage", "ratio * advantage"),
+        ("inside ? ratio * advantage", "inside ? advantage"),
+        ('clip === "none") return', 'clip === "nothing") return'),
     ],
 )
 def test_a_wrong_formula_in_the_script_is_found(browser, right, wrong):
     script = PartSwap._esm
     assert right in script
-    shown = [PartSwap.at(name) for name in ("grpo", "dr_grpo", "rloo", "dapo")]
+    shown = [PartSwap.at(name) for name in ("grpo", "dr_grpo", "rloo", "cispo")]
+    shown += [PartSwap.at("grpo", clip=clip, ratio=ratio) for clip in CLIPS for ratio in (0.7, 1.5)]
     assert disagreements(browser, shown) == []
     assert disagreements(browser, shown, script=script.replace(right, wrong))
 
@@ -117,24 +159,41 @@ def test_a_part_is_swapped_with_a_button_and_the_name_follows(visit):
     with visit(PartSwap(), state="grpo") as seen:
         seen.button("stays").click()
         seen.button("1 / (answers·40)").click()
+        assert seen.status().startswith("Parts that no method of this lesson has together.")
+        seen.page.get_by_role("group", name="KL").get_by_role("button", name="none").click()
         assert seen.status() == repr(PartSwap.at("dr_grpo"))
         seen.button("mean of others").click()
         assert seen.status().startswith("Parts that no method of this lesson has together.")
 
 
 def test_the_loss_is_written_from_the_choices(visit):
-    loss = "loss = − Σ weight · ratio · Â, Â_i = "
     with visit(PartSwap(), state="grpo") as seen:
-        shown = seen.page.get_by_text(loss)
-        wanted = f"{loss}(r_i − r̄) / (s + 10⁻⁴), weight = 1 / (4 · length)"
-        assert shown.text_content() == wanted
+        shown = seen.page.get_by_text("loss = − Σ weight · ")
+        clipped = "loss = − Σ weight · min(ρ·Â, clip(ρ, 0.8, 1.2)·Â)"
+        assert shown.text_content() == (
+            f"{clipped} + β·k3, Â_i = (r_i − r̄) / (s + 10⁻⁴), r_i = score, "
+            "weight = 1 / (4 · length)"
+        )
         seen.button("mean of others").click()
         seen.button("stays").click()
         seen.button("1 / tokens").click()
-        assert shown.text_content() == f"{loss}r_i − r̄ of the others, weight = 1 / 66"
-        seen.page.get_by_role("group", name="baseline").get_by_role("button", name="none").click()
+        seen.button("in the reward").click()
+        assert shown.text_content() == (
+            f"{clipped}, Â_i = r_i − r̄ of the others, r_i = score − β·KL, weight = 1 / 66"
+        )
+        for group in ("baseline", "KL", "ratio"):
+            row = seen.page.get_by_role("group", name=group)
+            row.get_by_role("button", name="none").click()
         seen.button("divides").click()
-        assert shown.text_content() == f"{loss}r_i / (s + 10⁻⁴), weight = 1 / 66"
+        assert shown.text_content() == (
+            "loss = − Σ weight · Â·log π, Â_i = r_i / (s + 10⁻⁴), r_i = score, weight = 1 / 66"
+        )
+
+
+def test_the_ratio_is_moved_past_the_edge(visit):
+    with visit(PartSwap(), state="grpo") as seen:
+        seen.page.get_by_role("slider", name="π / π_old of every token").fill("8")  # 1.3
+        assert seen.status() == repr(PartSwap.at("past_the_edge"))
 
 
 def test_an_advantage_beyond_the_panel_is_told_as_a_number(visit):

@@ -400,9 +400,10 @@ claim(
 # %% [markdown]
 # ### Swap the parts
 #
-# Three places of the board are now yours to fill: the baseline, what is done with the spread, and what a token weighs. Four answers to one prompt,
-# two short and two long. The first question has a catch: answer 3 is half right. Say it, reveal, then drag scores and swap parts. Which
-# combinations have a name, and which does nobody use? (Where no widget can run, you see a picture, and it shows the answer.)
+# Five places of the board are now yours to fill: the baseline, what is done with the spread, what a token weighs, where the KL is charged, and what is done
+# with the ratio. Four answers to one prompt, two short and two long. The first question has a catch: answer 3 is half right. Say it, reveal, then drag
+# scores and swap parts, and see the loss below being written. Which combinations have a name? The other clips come in the next section; move the ratio
+# once more when you have read it. (Where no widget can run, you see a picture, and it shows the answer.)
 
 # %%
 swap = PartSwap(keep_as="variants.short_over_long")

@@ -38,7 +38,11 @@ def part_swap_figure(
         left.bar(places, scores, width=0.8, label="score", **outline)
         left.bar(places, advantages, width=0.5, color=NEW_POLICY, label="advantage Â")
         left.set(title="Scores, and the advantage Â", ylabel="reward, Â", ylim=(-2, 2))
-        left.legend(loc="lower left", fontsize=8)
+        for place, advantage in zip(places, advantages, strict=True):
+            left.annotate(
+                f"{advantage:.2f}".replace("-", "−"), (place, -1.9), ha="center", fontsize=8,
+            )  # fmt: skip
+        left.legend(loc="upper right", fontsize=8)
         right.bar(places, np.array(pushes) / largest, width=0.5, color=NEW_POLICY, hatch="//")
         right.set(title="Push of one token", ylabel="of the largest", ylim=(-1.1, 1.1))
         for axes in (left, right):

@@ -16,6 +16,17 @@ WORDS = {
         "mode_sequence_mean": "1 / (answers·length)",
         "mode_sequence_sum": "1 / answers",
         "mode_constant": "1 / (answers·40)",
+        "kl": "KL",
+        "kl_reward": "in the reward",
+        "kl_loss": "in the loss",
+        "kl_none": "none",
+        "clip": "ratio",
+        "clip_token": "of a token, 0.8 to 1.2",
+        "clip_wide": "0.8 to 1.28",
+        "clip_answer": "of the answer",
+        "clip_limited": "at most 1.2",
+        "clip_none": "none",
+        "ratio": "π / π_old of every token",
         "answer_0": "3 tokens",
         "answer_1": "30 tokens",
         "answer_2": "3 tokens",
@@ -27,7 +38,7 @@ WORDS = {
         "times": "{factor} times",
         "still": "one of the two is not pushed at all",
         "scores_title": "scores, and the advantage Â",
-        "pushes_title": "push of one token (weight · Â)",
+        "pushes_title": "push of one token",
         "scores_axis": "reward, Â",
         "answers_axis": "answers 1 to 4",
         "pushes_axis": "of the largest",
@@ -36,7 +47,16 @@ WORDS = {
         "group": "Scores",
         "score": "Score of answer {number}",
         "score_value": "{score}",
-        "formula": "loss = − Σ weight · ratio · Â, Â_i = {advantage}, weight = {weight}",
+        "formula": "loss = − Σ weight · {term}{charge}, Â_i = {advantage}, r_i = {paid}, "
+        "weight = {weight}",
+        "formula_clip_token": "min(ρ·Â, clip(ρ, 0.8, 1.2)·Â)",
+        "formula_clip_wide": "min(ρ·Â, clip(ρ, 0.8, 1.28)·Â)",
+        "formula_clip_answer": "min(ρ̄·Â, clip(ρ̄, 0.8, 1.2)·Â)",
+        "formula_clip_limited": "[min(ρ, 1.2)]·Â·log π",
+        "formula_clip_none": "Â·log π",
+        "formula_kl_reward": "score − β·KL",
+        "formula_kl_loss": " + β·k3",
+        "formula_paid": "score",
         "formula_none": "r_i",
         "formula_mean": "r_i − r̄",
         "formula_others": "r_i − r̄ of the others",
@@ -45,26 +65,28 @@ WORDS = {
         "formula_sequence_mean": "1 / (4 · length)",
         "formula_sequence_sum": "1 / 4",
         "formula_constant": "1 / (4 · 40)",
-        "formula_note": "Σ goes over all 66 tokens; r̄ is the mean score, s the group's spread. "
-        "At ratio 1 the push of a token is weight · Â. Only proportions matter: the step size "
-        "sets the rest.",
+        "formula_note": "Σ goes over all 66 tokens; r̄ is the mean of r, s the group's spread, "
+        "ρ = π / π_old, ρ̄ the geometric mean of an answer's; what stands in brackets has no "
+        "gradient. The push of a token is minus the slope of the loss by its log π, here where π "
+        "is π_ref, so that the KL adds nothing. Only proportions matter: the step size sets the "
+        "rest.",
         "help": "Drag a score, or move it with the keys up and down; left and right choose "
         "another.",
         "whose": "Parts of {method}",
         "nobody": "Parts that no method of this lesson has together",
-        "sentence": "{whose}. A token of answer 3 gets {short}, one of answer 4 {long}: "
-        "{factor} times as hard.",
-        "sentence_still": "{whose}. A token of answer 3 gets {short}, one of answer 4 {long}: at "
-        "least one of them is not pushed.",
+        "sentence": "{whose}. At ratio {ratio} a token of answer 3 gets {short}, one of answer 4 "
+        "{long}: {factor} times as hard.",
+        "sentence_still": "{whose}. At ratio {ratio} a token of answer 3 gets {short}, one of "
+        "answer 4 {long}: at least one of them is not pushed.",
         "sentence_hidden": "{whose}. Say how many times as hard a token of answer 3 is pushed as "
         "one of answer 4, then reveal.",
         "state_guess": "guess first",
         "state_grpo": "GRPO",
         "state_dr_grpo": "Dr. GRPO",
         "state_rloo": "RLOO",
-        "state_dapo": "DAPO",
-        "state_no_baseline": "no baseline",
-        "state_rare": "GRPO, one of four right",
+        "state_cispo": "CISPO, tokens at ratio 1.5",
+        "state_no_baseline": "rejection sampling: no baseline",
+        "state_past_the_edge": "GRPO, tokens at ratio 1.3",
         "state_equal": "all right: nothing to learn",
     }
 }
