@@ -177,7 +177,7 @@ def test_the_loss_is_written_from_the_choices(visit):
         seen.button("mean of others").click()
         seen.button("stays").click()
         seen.button("1 / tokens").click()
-        seen.button("in the reward").click()
+        seen.button("in reward").click()
         assert shown.text_content() == (
             f"{clipped}, Â_i = r_i − r̄ of the others, r_i = score − β·KL, weight = 1 / 66"
         )
@@ -192,7 +192,7 @@ def test_the_loss_is_written_from_the_choices(visit):
 
 def test_the_ratio_is_moved_past_the_edge(visit):
     with visit(PartSwap(), state="grpo") as seen:
-        seen.page.get_by_role("slider", name="π / π_old of every token").fill("8")  # 1.3
+        seen.page.get_by_role("slider", name="of every token").fill("8")  # 1.3
         assert seen.status() == repr(PartSwap.at("past_the_edge"))
 
 

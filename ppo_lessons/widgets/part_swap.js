@@ -81,10 +81,10 @@ function render({ model, el, page = false }) {
   const clips = named(["token", "wide", "answer", "limited", "none"],
     (each) => words[`clip_${each}`]);
   body.append(row(...choose("baseline", baselines), ...choose("spread", spreads)),
-    row(...choose("mode", modes)), row(...choose("kl", prices)), row(...choose("clip", clips)),
-    row(gridSlider(shell, { key: "ratio", values: RATIOS, text: words.ratio, width: 180,
-      show: (ratio) => written(ratio, 1) })),
-    ...guess.nodes, make("div", { class: "ppo-panels" }, ...panels),
+    row(...choose("mode", modes), ...choose("kl", prices)),
+    row(...choose("clip", clips), gridSlider(shell, { key: "ratio", values: RATIOS,
+      text: words.ratio, width: 120, show: (ratio) => written(ratio, 1) })),
+    ...guess.nodes, make("div", { class: "ppo-panels ppo-many" }, ...panels),
     lineKey([["ppo-bar-old", words.legend_score], ["ppo-bar-new", words.legend_advantage]]),
     status, formula, make("p", { class: "ppo-soft ppo-aside" }, words.formula_note),
     make("p", { class: "ppo-soft ppo-aside" }, words.help));
