@@ -5,8 +5,9 @@
 torchrl is installed with the extra `parity`. verl and TRL need several hundred megabytes of other
 libraries to be imported, of which their formulas use none. So FOLDER holds what
 `pip install --no-deps --target FOLDER verl trl` puts there, and stand-ins take the place of what is
-missing: verl's `core_algos` is imported whole, of TRL's `GRPOTrainer` the method `_compute_loss` is
-taken from its source up to the loss and called on an object that holds the settings.
+missing: verl's `core_algos` is imported whole; of TRL's trainers for GRPO, RLOO and DPO the
+statements from one to another are taken from the source of a method, and called on an object that
+holds the settings.
 
 Only numbers are stored, in `tests/golden/parity_tokens.json`, with the versions that gave them;
 `tests/test_variants_parity.py` compares the package with them.
@@ -19,6 +20,7 @@ import importlib.machinery
 import json
 import sys
 import types
+from dataclasses import dataclass
 from importlib.metadata import distributions, version
 from pathlib import Path
 from types import SimpleNamespace
@@ -235,31 +237,106 @@ def spread(advantages: Tensor, mask: Tensor) -> Tensor:
 # --- TRL -----------------------------------------------------------------------------------------
 
 
-def trl_loss(folder: Path) -> Any:
-    """Take `GRPOTrainer._compute_loss` from its source, up to where the loss is there."""
-    source = (folder / "trl" / "trainer" / "grpo_trainer.py").read_text("utf-8")
-    trainer = next(
-        node
-        for node in ast.parse(source).body
-        if isinstance(node, ast.ClassDef) and node.name == "GRPOTrainer"
-    )
-    method = next(
-        node
-        for node in trainer.body
-        if isinstance(node, ast.FunctionDef) and node.name == "_compute_loss"
-    )
-    texts = [ast.unparse(node) for node in method.body]
-    end = next(i for i, text in enumerate(texts) if text.startswith("if self._entropy_bonus"))
-    method.body = [*method.body[:end], *ast.parse("def f():\n    return loss").body[0].body]  # type: ignore[attr-defined]
-    names: dict[str, Any] = {"torch": torch}
-    code = ast.fix_missing_locations(ast.Module(body=[method], type_ignores=[]))
-    exec(compile(code, "trl", "exec"), names)
-    return names["_compute_loss"]
+@dataclass(frozen=True)
+class Passage:
+    """Statements of a method of one of TRL's trainers.
+
+    Attributes:
+        trainer: "grpo", "rloo" or "dpo".
+        method: its name.
+        start: how the first statement begins; "" for the first of all.
+        end: how the statement behind the last one begins.
+        result: which of its names is given back.
+    """
+
+    trainer: str
+    method: str
+    start: str
+    end: str
+    result: str
+
+    def run(self, folder: Path, names: dict[str, Any]) -> Any:
+        """Run the statements with these names, and give the result."""
+        source = (folder / "trl" / "trainer" / f"{self.trainer}_trainer.py").read_text("utf-8")
+        body = next(
+            node.body
+            for node in ast.walk(ast.parse(source))
+            if isinstance(node, ast.FunctionDef) and node.name == self.method
+        )
+        texts = [ast.unparse(node) for node in body]
+        first = next(i for i, text in enumerate(texts) if text.startswith(self.start))
+        last = next(i for i, text in enumerate(texts) if i > first and text.startswith(self.end))
+        known = {"torch": torch, "F": nn.functional, **names}
+        exec(compile(ast.Module(body=body[first:last], type_ignores=[]), "trl", "exec"), known)
+        return known[self.result]
+
+
+GRPO_LOSS = Passage("grpo", "_compute_loss", "", "if self._entropy_bonus", "loss")
+RLOO_LOSS = Passage("rloo", "_compute_loss", "logps =", "mode =", "loss")
+RLOO_ADVANTAGES = Passage(
+    "rloo", "_generate_and_score_completions", "if self.beta != 0.0:\n    per_token_kl",
+    "if self.normalize_advantages", "advantages",
+)  # fmt: skip
+DPO_LOSS = Passage("dpo", "_compute_loss", "per_token_logps =", "if self.aux_loss_enabled", "loss")
+PRICE, BETA = 0.05, 0.3
 
 
 def ask_trl(given: Tensors, folder: Path) -> dict[str, Any]:
-    """Ask TRL's GRPO trainer for the losses that it names."""
-    compute = trl_loss(folder)
+    """Ask TRL's trainers for the losses that they name, and for RLOO's advantages."""
+    return {**ask_grpo(given, folder), **ask_rloo(given, folder), "dpo": ask_dpo(given, folder)}
+
+
+def ask_rloo(given: Tensors, folder: Path) -> dict[str, Any]:
+    """Ask the trainer of RLOO about two groups of four: advantages, and the clipped loss."""
+    mask = given["mask"].double()
+    advantages = RLOO_ADVANTAGES.run(
+        folder,
+        {
+            "self": SimpleNamespace(beta=PRICE),
+            "num_generations": 4,
+            "completion_mask": mask,
+            "gather": lambda numbers: numbers,
+            "nanstd": lambda numbers, dim: numbers.std(dim),
+            "rewards": given["rewards"].double().sum(1),
+            "old_per_token_logps": given["log_probs_old"].double(),
+            "ref_per_token_logps": given["log_probs_reference"].double(),
+        },
+    )
+    loss = RLOO_LOSS.run(
+        folder,
+        {
+            "self": SimpleNamespace(epsilon_low=EPSILON_LOW, epsilon_high=EPSILON_HIGH),
+            "per_token_logps": given["log_probs"].double(),
+            "completion_mask": mask,
+            "inputs": {
+                "old_logps": (given["log_probs_old"].double() * mask).sum(1),
+                "advantages": spread(given["advantages"].double(), mask)[:, 0],
+            },
+        },
+    )
+    return {"rloo, advantages": advantages.tolist(), "rloo, loss": loss.item()}
+
+
+def ask_dpo(given: Tensors, folder: Path) -> float:
+    """Ask the trainer of DPO: the first four answers are chosen, the last four rejected."""
+    mask = given["mask"].double()
+    chosen, rejected = (given["log_probs_reference"].double() * mask).sum(1).chunk(2)
+    return DPO_LOSS.run(
+        folder,
+        {
+            "self": SimpleNamespace(
+                ld_alpha=None, precompute_ref_logps=True, f_divergence_type="reverse_kl",
+                beta=BETA, loss_types=["sigmoid"], loss_weights=[1.0], use_weighting=False,
+            ),
+            "seq_len": MAX_LENGTH,
+            "outputs": SimpleNamespace(log_probs=given["log_probs"].double() * mask),
+            "inputs": {"ref_chosen_logps": chosen, "ref_rejected_logps": rejected},
+        },
+    ).item()  # fmt: skip
+
+
+def ask_grpo(given: Tensors, folder: Path) -> dict[str, Any]:
+    """Ask the trainer of GRPO for the losses that it names."""
     mask = given["mask"].double()
     answers = {}
     settings = {
@@ -300,7 +377,8 @@ def ask_trl(given: Tensors, folder: Path) -> dict[str, Any]:
             "ref_per_token_logps": given["log_probs_reference"].double(),
             "num_items_in_batch": mask.sum(),
         }  # fmt: skip
-        answers[name] = compute(trainer, trainer.model, inputs).item()
+        names = {"self": trainer, "model": trainer.model, "inputs": inputs}
+        answers[name] = GRPO_LOSS.run(folder, names).item()
     return answers
 
 
@@ -320,6 +398,7 @@ def main() -> None:
         "settings": {
             "gamma": GAMMA, "gae_lambda": GAE_LAMBDA, "clip_low": EPSILON_LOW,
             "clip_high": EPSILON_HIGH, "most_punished": DUAL, "max_length": MAX_LENGTH,
+            "price": PRICE, "beta": BETA,
         },
         "given": {name: tensor.tolist() for name, tensor in given.items()},
         "answers": {

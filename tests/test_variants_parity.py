@@ -14,7 +14,7 @@ from torch.testing import assert_close
 
 from ppo_lessons import variants
 from ppo_lessons.clip import clipped_surrogate_loss
-from ppo_lessons.rlhf import kl_terms, token_gae
+from ppo_lessons.rlhf import answer_kl, kl_terms, token_gae
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "parity_tokens.json").read_text("utf-8"))
 SETTINGS, ANSWERS = GOLDEN["settings"], GOLDEN["answers"]
@@ -88,6 +88,23 @@ def kl(estimator):
     return kl_terms(NEW, REFERENCE, estimator=estimator).masked_fill(~MASK, 0)
 
 
+def rloo_scores():
+    """Scores minus the price of the distance of the whole answer, in two groups of four."""
+    distance = answer_kl(OLD, REFERENCE, MASK, estimator="k1")
+    return SCORES - SETTINGS["price"] * distance, torch.arange(8) // 4
+
+
+def rloo_loss():
+    """TRL clips the ratio of a whole answer, which is no geometric mean there."""
+    ratios = (NEW - OLD).masked_fill(~MASK, 0).sum(1).exp()
+    return -variants.asymmetric_surrogate(ratios, spread(), **EDGES).mean()
+
+
+def dpo():
+    policy, reference = ((each * MASK).sum(1).chunk(2) for each in (NEW, REFERENCE))
+    return variants.dpo_loss(*policy, *reference, beta=SETTINGS["beta"])
+
+
 def weighed(mode):
     return variants.aggregate(ADVANTAGES, MASK, mode=mode, max_length=SETTINGS["max_length"])
 
@@ -119,6 +136,9 @@ OURS = {
             loss("sequence_mean")
             + 0.3 * variants.kl_loss(NEW, REFERENCE, MASK, estimator="k3", mode="sequence_mean")
         ),
+        "rloo, advantages": lambda: variants.rloo_advantages(*rloo_scores()),
+        "rloo, loss": rloo_loss,
+        "dpo": dpo,
     },
     "verl": {
         "gae, whitened": lambda: whitened(gae()),
@@ -175,3 +195,8 @@ def test_other_answers_would_be_noticed():
         for function in (variants.rloo_advantages, variants.dr_grpo_advantages)
     )
     assert (rloo - dr_grpo).abs().max() > 0.1
+    scores, groups = rloo_scores()
+    priced = variants.rloo_advantages(scores, groups) - variants.rloo_advantages(SCORES, groups)
+    assert priced.abs().max() > 0.01
+    assert abs(dpo() - variants.dpo_loss(*(NEW * MASK).sum(1).chunk(2), *[torch.zeros(4)] * 2,
+                                         beta=SETTINGS["beta"])) > 0.01  # fmt: skip
