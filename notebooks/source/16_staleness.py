@@ -228,15 +228,31 @@ def curves(age, corrections):
 
 # %%
 panels = {"age 0": curves(0, ["clip"])}
-panels |= {f"age {age}": curves(age, ["nothing", "ratio", "clip"]) for age in (4, 16)}
+panels |= {f"age {age}": curves(age, ["nothing", "ratio", "clip"]) for age in (1, 4, 16)}
 show(
     figures.by_age(panels),
-    alt="Three panels of success over answers. At age 0 it rises to 0.9. At age 4 and 16 the line without "
-    "correction rises first and falls near 0; with ratio, and with ratio and clip, it stays above 0.6.",
+    alt="Four panels of success over answers. At age 0 it rises to 0.9. At age 1 the line without correction ends near "
+    "0.75, the other two above 0.9. At age 4 and 16 it rises first and falls near 0; with ratio, and with ratio and "
+    "clip, success stays above 0.6.",
 )
 
 # %% [markdown]
-# Seed by seed:
+# A single version of age is not free:
+
+# %%
+one = {name: of_each("one update", name, 1) for name in ("nothing", "ratio", "clip")}
+claim(
+    "staleness.one_version",
+    "At age 1, on each seed, the ratio saves more than 10 of 100 right answers.",
+    all(low + 0.1 < high for low, high in zip(one["nothing"], one["ratio"], strict=True)),
+    control=(
+        "The clip saves as many more.",
+        all(low + 0.1 < high for low, high in zip(one["ratio"], one["clip"], strict=True)),
+    ),
+)
+
+# %% [markdown]
+# And at age 4, seed by seed:
 
 
 # %%

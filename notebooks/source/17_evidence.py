@@ -796,7 +796,15 @@ claim(
 )
 
 # %% [markdown]
-# In TRL the same run loses more words: its PPO trainer has one learning rate for both networks, and no groups.
+# TRL's PPO trainer has no timers. The steps of its loop, in the same four stages:
+
+# %%
+for stage in ("collect", "score", "squeeze", "renew"):
+    steps = [name for name in evidence.STAGES["TRL"] if evidence.stage_of(name, "TRL") == stage]
+    print(f"{stage:8}", ", ".join(steps))
+
+# %% [markdown]
+# In its words the same run loses more: TRL has one learning rate for both networks, and no groups.
 
 # %%
 grouped = replace(config, group_size=4, critic_learning_rate=1e-3)
