@@ -75,8 +75,13 @@ class VersionedBuffer(Generic[Data]):
             version: updates that the policy which drew it had seen.
 
         Raises:
-            ValueError: if the buffer is full, or a newer batch already waits.
+            ValueError: if version is below 0, the buffer is full, or a newer batch already waits.
         """
+        if version < 0:
+            raise ValueError(
+                f"version is {version}; expected at least 0, the updates that the policy had seen. "
+                "Count from 0."
+            )
         if self.full:
             raise ValueError(
                 f"the buffer holds {len(self)} of {self.capacity} batches; expected room for one "

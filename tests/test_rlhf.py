@@ -366,6 +366,19 @@ def test_the_cache_holds_keys_and_values_of_stored_heads(cache_bytes):
     [
         (lambda: rlhf.bradley_terry_loss(normal(0), normal(0)), "chosen is empty"),
         (lambda: rlhf.bradley_terry_loss(normal(3), normal(2)), r"rejected has shape \(2,\)"),
+        (lambda: rlhf.bradley_terry_loss(normal(3), NAN * normal(3)), "rejected holds nan"),
+        (
+            lambda: rlhf.token_rewards(NAN * SCORES, LOG_PROBS, LOG_PROBS, MASK, beta=0.1),
+            r"scores holds nan at index \(0,\)",
+        ),
+        (
+            lambda: rlhf.adaptive_beta(0.1, NAN, target_kl=1.0, num_samples=8, kl_horizon=80),
+            "kl is nan; expected a finite number",
+        ),
+        (
+            lambda: rlhf.tilted_log_probs(torch.full((2, 3), -torch.inf), normal(2, 3), beta=1.0),
+            "log_probs_reference is −inf for all answers",
+        ),
         (lambda: rlhf.kl_terms(normal(2), normal(2), estimator="k4"), "'k4'; expected 'k1'"),
         (
             lambda: rlhf.token_rewards(SCORES, LOG_PROBS, LOG_PROBS, MASK & ~MASK, beta=0.1),

@@ -204,6 +204,8 @@ def test_a_generator_that_is_ahead_has_to_wait(VersionedBuffer):
 @pytest.mark.messages
 def test_a_full_buffer_and_versions_that_go_back_are_refused():
     buffer = staleness.VersionedBuffer(2)
+    with pytest.raises(ValueError, match="version is -1; expected at least 0"):
+        buffer.push("a", version=-1)
     buffer.push("a", version=3)
     with pytest.raises(ValueError, match="version is 2; expected at least 3"):
         buffer.push("b", version=2)

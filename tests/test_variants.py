@@ -716,3 +716,13 @@ def test_a_batch_without_a_token_weighs_nothing():
     mask = torch.zeros(2, 3, dtype=torch.bool)
     for mode in variants.MODES:
         assert variants.aggregate(torch.ones(2, 3), mask, mode=mode, max_length=3) == 0
+
+
+@pytest.mark.messages
+def test_pairs_and_probabilities_that_are_none_are_refused():
+    nothing = torch.zeros(0)
+    with pytest.raises(ValueError, match="chosen is empty; expected at least one pair"):
+        variants.dpo_loss(nothing, nothing, nothing, nothing, beta=1.0)
+    for policy in ([0.5, 0.6], [1.5, -0.5]):
+        with pytest.raises(ValueError, match=r"policy adds up to 1\.\d000; expected prob"):
+            variants.best_of_n_policy(float64(*policy), float64(0, 1), num_draws=2)

@@ -1,5 +1,7 @@
 """What sets the price β from one iteration to the next."""
 
+import math
+
 from ppo_lessons.rlhf.checks import check_whole
 from ppo_lessons.shapes import check_positive
 
@@ -52,6 +54,11 @@ def adaptive_beta(
     """
     check_positive(beta=beta, target_kl=target_kl, kl_horizon=float(kl_horizon))
     check_whole(num_samples=num_samples)
+    if not math.isfinite(kl):
+        raise ValueError(
+            f"kl is {kl}; expected a finite number, or β would be lost for good. Look at the "
+            "log-probabilities that it was made of."
+        )
     if num_samples >= 5 * kl_horizon:
         raise ValueError(
             f"kl_horizon is {kl_horizon} for {num_samples} answers; expected more than a fifth of "

@@ -11,7 +11,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
 
 from ppo_lessons.rlhf.checks import check_whole
-from ppo_lessons.shapes import check_finite, check_floating, check_positive, check_same_shape
+from ppo_lessons.shapes import (
+    at_hand,
+    check_finite,
+    check_floating,
+    check_positive,
+    check_same_shape,
+)
 from ppo_lessons.tokens.generate import Responses
 from ppo_lessons.tokens.language import BOS, EOS, Prompts
 
@@ -38,7 +44,8 @@ def tilted_log_probs(
         log π* of each answer (nats).
 
     Raises:
-        ValueError: if the shapes differ, a reward is not finite or β is not above 0.
+        ValueError: if the shapes differ, a reward is not finite, the reference says nothing at all
+            or β is not above 0.
 
     Source: known since Ziebart 2010 at the latest; as the start of DPO, Rafailov et al. 2023.
     """
@@ -46,6 +53,11 @@ def tilted_log_probs(
     check_floating(log_probs_reference=log_probs_reference, rewards=rewards)
     check_finite(rewards=rewards)
     check_positive(beta=beta)
+    if at_hand(log_probs_reference) and (log_probs_reference == -torch.inf).all(dim=-1).any():
+        raise ValueError(
+            "log_probs_reference is −inf for all answers; expected one at least that the reference "
+            "may say. Look at what it was made of."
+        )
     return (log_probs_reference + rewards / beta).log_softmax(dim=-1)
 
 

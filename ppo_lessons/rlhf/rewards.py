@@ -10,7 +10,13 @@ from torch.nn import functional
 
 from ppo_lessons.importance import Estimator
 from ppo_lessons.rlhf.checks import check_answers, check_at_least_zero
-from ppo_lessons.shapes import check_bool, check_floating, check_positive, check_same_shape
+from ppo_lessons.shapes import (
+    check_bool,
+    check_finite,
+    check_floating,
+    check_positive,
+    check_same_shape,
+)
 
 
 def bradley_terry_loss(
@@ -32,7 +38,7 @@ def bradley_terry_loss(
         The loss, to be minimised (nats); log 2 when the scores are equal.
 
     Raises:
-        ValueError: if the shapes differ, or there is no pair.
+        ValueError: if the shapes differ, there is no pair, or a score is not finite.
         TypeError: if a tensor is not floating-point.
 
     Source: Bradley and Terry 1952; as a loss of reward models, Christiano et al. 2017.
@@ -41,6 +47,7 @@ def bradley_terry_loss(
     check_floating(chosen=chosen, rejected=rejected)
     if chosen.numel() == 0:
         raise ValueError("chosen is empty; expected at least one pair. Draw some pairs first.")
+    check_finite(chosen=chosen, rejected=rejected)
     return -functional.logsigmoid(chosen - rejected).mean()
 
 
@@ -153,6 +160,7 @@ def token_rewards(
     """
     check_same_shape(log_probs=log_probs, log_probs_reference=log_probs_reference, mask=mask)
     check_floating(scores=scores)
+    check_finite(scores=scores)
     check_at_least_zero(beta=beta)
     if scores.shape != mask.shape[:1]:
         raise ValueError(

@@ -101,7 +101,7 @@ def dpo_loss(
         The loss, to be minimised.
 
     Raises:
-        ValueError: if the shapes differ or β is not above 0.
+        ValueError: if the shapes differ, there is no pair or β is not above 0.
 
     Source: Rafailov et al. 2023 (DPO), eq. 7.
     """
@@ -111,6 +111,8 @@ def dpo_loss(
         chosen_reference=chosen_reference,
         rejected_reference=rejected_reference,
     )
+    if chosen.numel() == 0:
+        raise ValueError("chosen is empty; expected at least one pair. Make some pairs first.")
     better = implicit_rewards(chosen, chosen_reference.detach(), beta=beta)
     worse = implicit_rewards(rejected, rejected_reference.detach(), beta=beta)
     return -logsigmoid(better - worse).mean()

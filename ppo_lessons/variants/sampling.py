@@ -116,9 +116,15 @@ def best_of_n_policy(
         Probability of each outcome to be the one that is kept.
 
     Raises:
-        ValueError: if the shapes differ, two scores are equal or n is below 1.
+        ValueError: if the shapes differ, policy is no distribution, two scores are equal or n is
+            below 1.
     """
     check_same_shape(policy=policy, scores=scores)
+    if (policy < 0).any() or abs(policy.sum().item() - 1) > 1e-4:
+        raise ValueError(
+            f"policy adds up to {policy.sum().item():.4f}; expected probabilities of at least 0 "
+            "that add up to 1. Normalise them first."
+        )
     if num_draws < 1 or len(scores.unique()) < len(scores):
         raise ValueError(
             f"num_draws is {num_draws} and {len(scores.unique())} of {len(scores)} scores are "
