@@ -98,6 +98,9 @@ METHODS: dict[str, Online] = {
     "RLOO, whole answers": Online(
         from_scores(rloo_advantages), policy_loss=plain_sequence_loss, tuned_as="RLOO"
     ),
+    # the pair in which nothing but the baseline differs
+    "GRPO, no spread": Online(from_scores(dr_grpo_advantages), tuned_as="GRPO"),
+    "GRPO, no spread, no baseline": Online(from_scores(scores_themselves), tuned_as="GRPO"),
     "REINFORCE++ baseline": Online(reinforce_pp_baseline_slot, tuned_as="REINFORCE++"),
     "Rejection sampling, online": Online(
         from_scores(scores_themselves), policy_loss=plain_token_loss, tuned_as="GRPO"

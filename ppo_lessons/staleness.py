@@ -110,13 +110,14 @@ class VersionedBuffer(Generic[Data]):
         if max_age < 0:
             raise ValueError(f"max_age is {max_age}; expected at least 0 versions. Raise it.")
         while self._waiting:
-            drawn_by, batch = self._waiting.popleft()
+            drawn_by, batch = self._waiting[0]
             age = version - drawn_by
-            if age < 0:
+            if age < 0:  # it stays where it is
                 raise ValueError(
                     f"version is {version}, and a batch of version {drawn_by} waits; expected no "
                     "data from the future. Pass the trainer's own version."
                 )
+            self._waiting.popleft()
             if age <= max_age:
                 return batch, age
             self.dropped += 1

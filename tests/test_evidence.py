@@ -610,3 +610,46 @@ def test_each_step_of_fit_has_its_stage_and_the_stages_come_in_order():
     assert stage_of("adv", "verl") == "score"
     with pytest.raises(ValueError, match="did you mean 'update_actor'"):
         stage_of("update_actr", "verl")
+
+
+@pytest.mark.messages
+def test_scores_that_are_none_and_sizes_that_do_not_divide_are_refused():
+    with pytest.raises(ValueError, match="score is nan; expected a finite number"):
+        evidence.Evaluation(iteration=2, score=float("nan"), labels=evidence.Count(40, 64))
+    with pytest.raises(ValueError, match="score is inf"):
+        evidence.Gate(evidence.GateConfig(), baseline=evidence.Count(100, 256), score=float("inf"))
+    with pytest.raises(ValueError, match="total_episodes is 100 and per_device_train_batch_size"):
+        evidence.from_trl({"total_episodes": 100, "per_device_train_batch_size": 30})
+
+
+def test_sizes_that_a_library_leaves_out_are_ours():
+    mini = "actor_rollout_ref.actor.ppo_mini_batch_size"
+    assert evidence.from_verl({mini: 32})[0].num_minibatches == 4  # of 128 prompts
+    assert evidence.from_trl({"total_episodes": 1280})[0].num_iterations == 10
+
+
+def test_three_prompts_that_are_all_gained_ship_nothing():
+    lost, won = torch.zeros(3, 2, dtype=torch.bool), torch.ones(3, 2, dtype=torch.bool)
+    named = {"score": 0.0, "kl_reference": 0.0, "length": 5.0, "no_eos": 0.0}
+    tokens = torch.arange(12).reshape(3, 2, 2)
+    sides = [evidence.Answered(right, tokens, **named) for right in (lost, won)]
+    versions = evidence.Versions(
+        actor="a", rollout="b", reference="c", reward="d", tokenizer_sha256="0" * 64, seed=0
+    )
+    asked = {"versions": versions, "used_before": [[9, 9, 9]], "slices": {}}
+    few = evidence.release_report(*sides, prompts=[[1], [2], [3]], **asked)
+    assert few.comparison.difference.low > 0  # no interval shows that three are few
+    assert few.verdict == "inconclusive"
+    assert "p = 0.250" in few.to_markdown()
+    many = [
+        evidence.Answered(each.right.repeat(8, 1), each.answers.repeat(8, 1, 1), **named)
+        for each in sides
+    ]
+    prompts = [[number] for number in range(24)]
+    assert evidence.release_report(*many, prompts=prompts, **asked).verdict == "ship"
+
+
+def test_a_prompt_is_the_same_prompt_as_numbers_of_another_kind():
+    for before in ([1.0, 2.0], [torch.tensor(1.0)], [torch.tensor([1])[0]]):
+        with pytest.raises(ValueError, match="were used before"):
+            evidence.report.check_fresh([1, 4], before)

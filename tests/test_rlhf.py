@@ -424,3 +424,9 @@ def test_the_cache_holds_keys_and_values_of_stored_heads(cache_bytes):
 def test_a_wrong_argument_is_named(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.messages
+def test_a_tree_that_is_too_large_is_refused_before_it_is_built():
+    with pytest.raises(ValueError, match="2 words and 1000000 tokens make more than 100000"):
+        rlhf.AnswerTree(2, 10**6)

@@ -14,7 +14,7 @@ import torch
 from torch import Generator
 from torch.testing import assert_close
 
-from ppo_lessons import training_loop
+from ppo_lessons import rlhf, tokens, training_loop, variants
 from ppo_lessons.clip import clipped_surrogate_loss
 from ppo_lessons.rlhf import (
     AnswerTree,
@@ -489,3 +489,40 @@ def test_every_column_of_a_batch_is_one_row_per_answer():
     for column in fields(Batch):
         assert len(getattr(found.batch, column.name)) == 12
     assert is_correct is loop.is_correct
+
+
+@pytest.mark.messages
+def test_prompts_answers_and_functions_that_do_not_fit_are_refused():
+    generator = torch.Generator().manual_seed(0)
+    model = tokens.LanguageModel(tokens.ModelConfig(), generator)
+    prompts = tokens.encode_prompts([[3, 1, 2], [4, 0, 9, 7, 7]])
+    said = tokens.generate(model, prompts, max_new_tokens=5, temperature=1.0, generator=generator)
+    turned = tokens.Prompts(prompts.tokens.flip(1), prompts.mask.flip(1))
+    for refuse in (
+        lambda: tokens.score_responses(model, turned, said.tokens, said.mask),
+        lambda: rlhf.pack(turned, said),
+    ):
+        with pytest.raises(ValueError, match="prompt 0 ends with padding"):
+            refuse()
+    policy, packed = rlhf.TokenPolicy(model), rlhf.pack(prompts, said)
+    with pytest.raises(ValueError, match="observations end otherwise there"):
+        policy.evaluate(packed, (said.tokens + 1) % 15)
+    with pytest.raises(ValueError, match=r"prompt 0 is \[1.5, 2\]; expected digits"):
+        tokens.encode_prompts([[1.5, 2]])
+    asked = {"config": rlhf.RLHFConfig(max_new_tokens=5), "generator": generator}
+    for wrong, words in (
+        ({"reward": lambda *_: torch.ones(7)}, "has shape"),
+        ({"reward": lambda *_: torch.full((2,), torch.nan)}, "scores holds nan"),
+        ({"verifier": lambda *_: torch.ones(7)}, "has shape"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            rlhf.evaluate_answers(policy, prompts, **asked, **wrong)
+    with pytest.raises(ValueError, match="right is nan; expected a finite number"):
+        rlhf.RewardModelConfig(right=float("nan"))
+    with pytest.raises(ValueError, match="num_samples is 1"):
+        rlhf.RewardModelConfig(num_samples=1)
+    with pytest.raises(ValueError, match="there are 2 responses to 1 prompts"):
+        variants.train_accepted(
+            model, prompts.rows(torch.tensor([0])), said, learning_rate=1e-3, num_epochs=1,
+            minibatch_size=2, generator=generator,
+        )  # fmt: skip

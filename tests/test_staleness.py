@@ -214,6 +214,7 @@ def test_a_full_buffer_and_versions_that_go_back_are_refused():
         buffer.push("c", version=3)
     with pytest.raises(ValueError, match="no data from the future"):
         buffer.pop(version=2, max_age=1)
+    assert len(buffer) == 2  # nothing is lost by asking
     with pytest.raises(ValueError, match="max_age is -1"):
         buffer.pop(version=3, max_age=-1)
 

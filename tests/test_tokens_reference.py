@@ -2,6 +2,7 @@
 
 import hashlib
 import itertools
+import re
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -325,3 +326,29 @@ def test_a_cached_reference_is_the_trained_one(folder, monkeypatch):
         assert torch.equal(second[name], weight)
     with pytest.raises(TypeError):  # another seed would have to be trained
         cached_reference(few, seed=3)
+
+
+def test_a_file_with_something_else_in_it_is_made_again(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("PPO_LESSONS_CACHE", str(tmp_path))
+    small = ReferenceConfig(num_steps=1, batch_size=4)
+    wanted = cached_reference(small).state_dict()
+    (path,) = tmp_path.glob("reference-*.pt")
+    for content in ({}, {"head.weight": torch.zeros(3)}, [1, 2]):
+        torch.save(content, path)
+        found = cached_reference(small).state_dict()
+        assert "holds something else; it is made again" in capsys.readouterr().err
+        assert all(torch.equal(found[name], wanted[name]) for name in wanted)
+
+
+@pytest.mark.messages
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"num_steps": -1}, "num_steps is -1; expected at least 0"),
+        ({"right": 1.5}, "right is 1.5 and descending 0.4; expected shares"),
+        ({"bangs": (-1, 2, 9)}, "bangs is (-1, 2, 9); expected three shares"),
+    ],
+)
+def test_a_reference_that_cannot_be_is_refused(changed, words):
+    with pytest.raises(ValueError, match=re.escape(words)):
+        ReferenceConfig(**changed)

@@ -3,7 +3,7 @@
 #
 # **May it ship?**
 #
-# A run has ended. Its score went up, its clip fraction stayed low, its critic explains most of the variance. In
+# A run has ended. Its score went up, few ratios were outside of the clip, its critic explains most of the variance. In
 # lesson 14 you have seen such a run: it gave no right answer any more. So somebody has to decide,
 # from less than they would like to have, whether this model may replace the one in use. Here you build what
 # they need: a number with an interval, a comparison on the same prompts, a judge whose errors are known, a gate

@@ -12,7 +12,7 @@ is stopped, both checkpoints are, on prompts that were not used yet.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import hypot
+from math import hypot, isfinite
 from typing import Literal
 
 from torch import Generator
@@ -58,6 +58,19 @@ class GateConfig:
                 )
 
 
+def check_score(score: float) -> None:
+    """Require a finite score: nothing is above or below one that is none.
+
+    Raises:
+        ValueError: if it is NaN or infinite.
+    """
+    if not isfinite(score):
+        raise ValueError(
+            f"score is {score}; expected a finite number, or no later one could be compared with "
+            "it. Look at what the reward model gave."
+        )
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """What the gate sees of one checkpoint.
@@ -73,6 +86,14 @@ class Evaluation:
     score: float
     labels: Count
     metrics: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Require a score that can be compared.
+
+        Raises:
+            ValueError: if it is NaN or infinite.
+        """
+        check_score(self.score)
 
 
 @dataclass(frozen=True)
@@ -106,6 +127,7 @@ class Gate:
     """
 
     def __init__(self, config: GateConfig, *, baseline: Count, score: float):
+        check_score(score)
         self.config = config
         self.baseline = self._estimate(baseline)
         self.best, self.best_iteration, self.best_score = self.baseline, 0, score

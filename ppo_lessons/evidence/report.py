@@ -252,7 +252,7 @@ def release_report(
         found = compare_on_same_prompts(old[members], new[members], confidence=confidence)
         parts.append(Slice(name, found))
     diversity = distinct_share(baseline.answers), distinct_share(candidate.answers)
-    verdict, reasons = judge_release(whole, parts, diversity, least_diversity)
+    verdict, reasons = judge_release(whole, parts, diversity, least_diversity, 1 - confidence)
     counts = {"baseline": count_right(old), "candidate": count_right(new)}
     samples = baseline.right.shape[1]
     return Report(
@@ -302,10 +302,13 @@ def check_fresh(prompts: Sequence[Any], used_before: Sequence[Any]) -> None:
 
 
 def plain(prompt: Any) -> Any:
-    """Give a prompt as text, number, or tuple of such."""
+    """Give a prompt as text, number, or tuple of such; 1.0 is 1."""
     if isinstance(prompt, Tensor):
-        return tuple(prompt.tolist()) if prompt.ndim else prompt.item()
-    return tuple(prompt) if isinstance(prompt, list) else prompt
+        return plain(prompt.tolist())
+    if isinstance(prompt, list | tuple):
+        return tuple(map(plain, prompt))
+    whole = isinstance(prompt, float) and prompt.is_integer()
+    return int(prompt) if whole else prompt
 
 
 def judge_release(
@@ -313,6 +316,7 @@ def judge_release(
     parts: Sequence[Slice],
     diversity: tuple[float, float],
     least_diversity: float,
+    largest_p: float,
 ) -> tuple[Verdict, tuple[str, ...]]:
     """Say what the numbers allow, and why."""
     low, high = whole.difference
@@ -330,6 +334,11 @@ def judge_release(
         against.append(f"different answers to a prompt fall from {before:.2f} to {after:.2f}")
     if against:
         return "do not ship", tuple(against)
+    if low > 0 and whole.p_value > largest_p:  # a few prompts, all gained: no interval shows it
+        return "inconclusive", (
+            f"{whole.gained} of {whole.total} prompts are gained and {whole.lost} lost, which luck "
+            f"alone does with p = {whole.p_value:.3f}; more prompts would tell",
+        )
     if low > 0:
         return "ship", (f"success rises by {low:.3f} to {high:.3f}, and no slice surely loses",)
     return "inconclusive", (

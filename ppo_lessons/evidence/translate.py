@@ -98,6 +98,23 @@ class Translation:
 ACTOR = "actor_rollout_ref.actor"
 BATCH = "data.train_batch_size"
 
+
+def times(settings: Mapping[str, Any], whole: str, part: str) -> int:
+    """Give how many parts make a whole; our own number of prompts where a library's is left out.
+
+    Raises:
+        ValueError: if they do not make it.
+    """
+    usual = RLHFConfig().num_prompts
+    total, size = settings.get(whole, usual), settings.get(part, usual)
+    if size < 1 or total % size:
+        raise ValueError(
+            f"{whole} is {total} and {part} is {size}; expected a multiple of at least 1, since "
+            "nothing is left over here. Choose sizes that divide."
+        )
+    return total // size
+
+
 TO_VERL: Mapping[str, Names] = {
     "num_prompts": Names((BATCH,)),
     "group_size": Names(("actor_rollout_ref.rollout.n",)),
@@ -111,7 +128,7 @@ TO_VERL: Mapping[str, Names] = {
     "num_minibatches": Names(
         (f"{ACTOR}.ppo_mini_batch_size",),
         there=lambda value, config: config.num_prompts // value,
-        here=lambda value, settings: settings[BATCH] // value,
+        here=lambda value, settings: times(settings, BATCH, f"{ACTOR}.ppo_mini_batch_size"),
     ),
     "learning_rate": Names((f"{ACTOR}.optim.lr",)),
     "critic_learning_rate": Names(("critic.optim.lr",)),
@@ -128,7 +145,9 @@ TO_TRL: Mapping[str, Names] = {
     "num_iterations": Names(
         ("total_episodes",),
         there=lambda value, config: value * config.num_prompts,
-        here=lambda value, settings: value // settings["per_device_train_batch_size"],
+        here=lambda value, settings: times(
+            settings, "total_episodes", "per_device_train_batch_size"
+        ),
     ),
     "max_new_tokens": Names(("response_length",)),
     "temperature": Names(("temperature",)),

@@ -26,7 +26,7 @@ QUIZZES = (
     ),
     Quiz(
         id="evidence.review_clip",
-        question="The clip fraction stays near 0 through a whole run. What follows?",
+        question="The share outside of the clip stays near 0 through a whole run. What follows?",
         options={
             "a": (
                 "The policy stays near the reference",

@@ -10,6 +10,7 @@ from ppo_lessons.rlhf.config import RLHFConfig
 from ppo_lessons.rlhf.models import as_policy
 from ppo_lessons.rlhf.rewards import answer_kl
 from ppo_lessons.rlhf.stages import Answers, Reward
+from ppo_lessons.shapes import check_finite, check_same_shape
 from ppo_lessons.tokens.generate import generate_greedy
 from ppo_lessons.tokens.language import BANG, EOS, Prompts, is_correct
 
@@ -57,15 +58,23 @@ def evaluate_answers(
 
     Returns:
         success, greedy_success, length, no_eos, bangs, and score and kl_reference where asked for.
+
+    Raises:
+        ValueError: if reward or verifier do not say one finite number of each answer.
     """
     acting = as_policy(policy, "policy", temperature=config.temperature)
     responses = acting.respond(prompts, max_new_tokens=config.max_new_tokens, generator=generator)
     answers = Answers(prompts, responses, torch.arange(len(prompts.tokens)))
     found = {name: number for name, number in said(answers, verifier).items() if number is not None}
     greedy = generate_greedy(acting.model, prompts, max_new_tokens=config.max_new_tokens)
-    found["greedy_success"] = verifier(prompts, greedy.tokens, greedy.mask).float().mean().item()
+    right = verifier(prompts, greedy.tokens, greedy.mask)
+    check_same_shape(verified=right, answers=greedy.mask[:, 0])
+    found["greedy_success"] = right.float().mean().item()
     if reward is not None:
-        found["score"] = reward(prompts, responses).mean().item()
+        scores = reward(prompts, responses)
+        check_same_shape(scores=scores, answers=responses.mask[:, 0])
+        check_finite(scores=scores)
+        found["score"] = scores.mean().item()
     if reference is not None:
         asked = as_policy(reference, "reference", temperature=config.temperature)
         log_probs_reference, _ = asked.evaluate(answers.observations, responses.tokens)

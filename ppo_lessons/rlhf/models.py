@@ -7,9 +7,9 @@ import torch
 from jaxtyping import Float, Int
 from torch import Generator, Tensor, nn
 
-from ppo_lessons.shapes import check_positive, check_same_shape
+from ppo_lessons.shapes import at_hand, check_positive, check_same_shape
 from ppo_lessons.tokens.generate import Responses, generate
-from ppo_lessons.tokens.language import Prompts
+from ppo_lessons.tokens.language import Prompts, check_left_padded
 from ppo_lessons.tokens.model import (
     LanguageModel,
     before_each_token,
@@ -32,13 +32,14 @@ def pack(prompts: Prompts, responses: Responses) -> Int[Tensor, "B 2 L"]:
         Row 0 the P + T tokens, row 1 their mask as 0 and 1.
 
     Raises:
-        ValueError: if there is not one answer for each prompt.
+        ValueError: if there is not one answer for each prompt, or a prompt ends with padding.
     """
     if len(prompts.tokens) != len(responses.tokens):
         raise ValueError(
             f"there are {len(responses.tokens)} answers to {len(prompts.tokens)} prompts; expected "
             "as many. Repeat each prompt once per answer: prompts.repeated(times)."
         )
+    check_left_padded(prompts)
     tokens = torch.cat([prompts.tokens, responses.tokens], dim=1)
     mask = torch.cat([prompts.mask, responses.mask], dim=1)
     return torch.stack([tokens, mask.long()], dim=1)
@@ -118,7 +119,16 @@ class TokenPolicy(nn.Module):
             ValueError: if the answers do not stand at the end of the observations.
         """
         tokens, mask = unpack(observations)
-        check_same_shape(actions=actions, answers=tokens[:, tokens.shape[1] - actions.shape[1] :])
+        answers = tokens[:, tokens.shape[1] - actions.shape[1] :]
+        check_same_shape(actions=actions, answers=answers)
+        other = (answers != actions) & mask[:, -actions.shape[1] :]
+        if at_hand(other) and other.any():
+            row, place = other.nonzero()[0].tolist()
+            raise ValueError(
+                f"actions holds {int(actions[row, place])} at index ({row}, {place}), and the "
+                f"observations end otherwise there, with {int(answers[row, place])}; expected the "
+                "answers that were packed. Pass responses.tokens as they are."
+            )
         logits = self.model(tokens, mask)
         place = {"prompt_length": tokens.shape[1] - actions.shape[1]}
         at = {**place, "temperature": self.temperature}

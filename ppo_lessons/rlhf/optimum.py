@@ -109,17 +109,20 @@ class AnswerTree:
     def __init__(self, num_words: int, num_tokens: int):
         check_whole(num_words=num_words, num_tokens=num_tokens)
         self.num_words, self.num_tokens = num_words, num_tokens
+        answers = 0
+        for length in range(num_tokens + 1):  # before anything is built
+            answers += num_words**length
+            if answers > 100_000:
+                raise ValueError(
+                    f"{num_words} words and {num_tokens} tokens make more than 100000 answers; "
+                    "expected fewer, so that all can be listed. Choose a smaller tree."
+                )
         self.words = torch.tensor([token for token in range(num_words + 1) if token != EOS])
         self.words = self.words[:num_words]
         self.vocabulary = max(int(self.words.max()), EOS) + 1
         sizes = [num_words**t for t in range(num_tokens)]
         self.num_prefixes = sum(sizes)
         self.offsets = torch.tensor([sum(sizes[:t]) for t in range(num_tokens)])
-        if self.num_prefixes + num_words**num_tokens > 100_000:
-            raise ValueError(
-                f"{num_words} words and {num_tokens} tokens make more than 100000 answers; "
-                "expected fewer, so that all can be listed. Choose a smaller tree."
-            )
         self.tokens, self.mask = self._answers()
 
     def __len__(self) -> int:

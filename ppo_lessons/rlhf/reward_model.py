@@ -65,6 +65,13 @@ class RewardModelConfig:
         names = ("num_pairs", "num_steps", "batch_size", "num_samples")
         check_whole(**{name: getattr(self, name) for name in names})
         check_positive(learning_rate=float(self.learning_rate))
+        for name in ("right", "bang"):
+            if not math.isfinite(getattr(self, name)):
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; expected a finite number. Choose {name} so."
+                )
+        if self.num_samples < 2:
+            raise ValueError("num_samples is 1; expected at least 2, or scores have no spread.")
 
     def learning_rate_at(self, step: int) -> float:
         """Adam's step size at a step, counted from 0."""
@@ -244,14 +251,14 @@ def cached_reward_model(
     Returns:
         The model.
     """
-    chosen = config or RewardModelConfig()
+    chosen, model = config or RewardModelConfig(), RewardModel(reference)
     kept = cached(
         "reward_model",
         {"config": vars(chosen), "seed": seed, "reference": weights_digest(reference)},
         lambda: train_reward_model(reference, chosen, seed=seed).state_dict(),
         depends_on=CODE,
+        like=model.state_dict(),
     )
-    model = RewardModel(reference)
     model.load_state_dict(dict(kept))
     return model.to(reference.head.weight.device).requires_grad_(False)
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 FORMAT = 1  # of the files
 TOGGLE = "PPO_LESSONS_CACHE"
@@ -55,6 +56,7 @@ def cached(
     make: Callable[[], Mapping[str, Any]],
     *,
     depends_on: Sequence[str] = (),
+    like: Mapping[str, Tensor] | None = None,
 ) -> Mapping[str, Any]:
     """Give what `make` makes; from the cache, if the same was made before.
 
@@ -63,6 +65,8 @@ def cached(
         config: a dataclass, or what JSON can hold: everything that decides what comes out.
         make: makes it; tensors, numbers and text in dictionaries, such as a `state_dict`.
         depends_on: names of modules whose code decides it too: it is made anew when one changes.
+        like: a `state_dict` with the names and shapes that are wanted; a file that holds something
+            else is made again, like one that cannot be read.
 
     Returns:
         What was made, its tensors on the CPU.
@@ -75,6 +79,9 @@ def cached(
         return make()
     path = folder / f"{name}-{cache_key(name, config, depends_on)}.pt"
     found = _read(path)
+    if found is not None and like is not None and not _alike(found, like):
+        print(f"{path.name} holds something else; it is made again", file=sys.stderr)
+        found = None
     if found is not None:
         return found
     made = make()
@@ -131,6 +138,15 @@ def _read(path: Path) -> Mapping[str, Any] | None:
     except Exception:  # a damaged file may raise anything while it is taken apart
         print(f"{path.name} cannot be read; it is made again", file=sys.stderr)
         return None
+
+
+def _alike(found: Any, like: Mapping[str, Tensor]) -> bool:
+    """Whether two dictionaries hold tensors of the same names and shapes."""
+    return (
+        isinstance(found, Mapping)
+        and found.keys() == like.keys()
+        and all(getattr(found[name], "shape", None) == like[name].shape for name in like)
+    )
 
 
 def _write(path: Path, made: Mapping[str, Any]) -> None:

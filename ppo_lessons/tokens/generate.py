@@ -14,7 +14,14 @@ from torch import Generator, Tensor
 from torch.nn import functional
 
 from ppo_lessons.shapes import at_hand
-from ppo_lessons.tokens.language import EOS, PAD, Prompts, check_responses, check_tokens
+from ppo_lessons.tokens.language import (
+    EOS,
+    PAD,
+    Prompts,
+    check_left_padded,
+    check_responses,
+    check_tokens,
+)
 from ppo_lessons.tokens.model import (
     Cache,
     LanguageModel,
@@ -231,12 +238,7 @@ def check_prompts(model: LanguageModel, prompts: Prompts, max_new_tokens: int) -
             f"max_new_tokens is {max_new_tokens}; expected at least 1. Ask for one token or more."
         )
     check_tokens(prompts.tokens, prompts.mask, model.config.vocabulary_size)
-    if at_hand(prompts.mask) and not prompts.mask[:, -1].all():
-        row = int((~prompts.mask[:, -1]).nonzero()[0])
-        raise ValueError(
-            f"prompt {row} ends with padding; expected padding on the left, since the next token "
-            "is read off the last column. Move the padding to the front of each row."
-        )
+    check_left_padded(prompts)
     most, room = prompts.tokens.shape[1], model.config.context_length - max_new_tokens
     if at_hand(prompts.mask) or most > room:  # on an accelerator only if padding may save it
         most = int(prompts.mask.sum(dim=1).max())
@@ -262,10 +264,11 @@ def join(
         Tokens and mask of the whole sequence.
 
     Raises:
-        ValueError: if the shapes do not fit, or a response is empty.
+        ValueError: if the shapes do not fit, a prompt ends with padding, or a response is empty.
         TypeError: if mask is not boolean.
     """
     check_responses(prompts, tokens, mask)
+    check_left_padded(prompts)
     if at_hand(mask) and not mask.any(dim=1).all():
         raise ValueError(
             f"response {int((~mask.any(dim=1)).nonzero()[0])} has no token that counts; expected "

@@ -93,7 +93,7 @@ def encode_prompts(
                 f"<bos> and '=' take two of prompt_length={prompt_length} tokens. Give fewer "
                 "digits, or a larger prompt_length."
             )
-        if not all(0 <= digit <= 9 for digit in each):
+        if not all(0 <= digit <= 9 and digit == int(digit) for digit in each):
             raise ValueError(
                 f"prompt {row} is {list(each)}; expected digits from 0 to 9. Split larger numbers "
                 "into digits."
@@ -102,6 +102,20 @@ def encode_prompts(
         tokens[row, prompt_length - len(ids) :] = torch.tensor(ids)
     lengths = torch.tensor([len(each) + 2 for each in digits])
     return Prompts(tokens, left_padded(lengths, prompt_length))
+
+
+def check_left_padded(prompts: Prompts) -> None:
+    """Require a real token in the last column of each prompt; an accelerator is not asked.
+
+    Raises:
+        ValueError: with the first prompt that ends with padding.
+    """
+    if at_hand(prompts.mask) and not prompts.mask[:, -1].all():
+        row = int((~prompts.mask[:, -1]).nonzero()[0])
+        raise ValueError(
+            f"prompt {row} ends with padding; expected padding on the left, since the next token "
+            "is read off the last column. Move the padding to the front of each row."
+        )
 
 
 def left_padded(lengths: Int[Tensor, " B"], width: int) -> Bool[Tensor, "B L"]:

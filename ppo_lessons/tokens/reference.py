@@ -12,7 +12,7 @@ from jaxtyping import Bool, Int
 from torch import Generator, Tensor
 from torch.optim import AdamW
 
-from ppo_lessons.shapes import masked_mean
+from ppo_lessons.shapes import check_positive, masked_mean
 from ppo_lessons.tokens.cache import cached
 from ppo_lessons.tokens.generate import score_responses
 from ppo_lessons.tokens.language import (
@@ -41,7 +41,7 @@ class ReferenceConfig:
 
     Attributes:
         model: its sizes.
-        num_steps: optimiser steps.
+        num_steps: optimiser steps; 0 leaves it untrained.
         batch_size: demonstrations of one step.
         learning_rate: the highest; reached after num_warmup steps, then down to 0 along a cosine.
         num_warmup: steps in which the learning rate rises from 0.
@@ -58,6 +58,30 @@ class ReferenceConfig:
     right: float = 0.35
     descending: float = 0.40
     bangs: tuple[float, float, float] = (0.80, 0.18, 0.02)
+
+    def __post_init__(self) -> None:
+        """Require steps to learn in, and shares that are some.
+
+        Raises:
+            ValueError: with the first field that is out of its range.
+        """
+        for name, least in (("num_steps", 0), ("batch_size", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(
+                    f"{name} is {getattr(self, name)}; expected at least {least}. Choose {name} so."
+                )
+        check_positive(learning_rate=self.learning_rate)
+        shares = (self.right, self.descending, 1 - self.right - self.descending)
+        if min(shares) < -1e-9:
+            raise ValueError(
+                f"right is {self.right} and descending {self.descending}; expected shares of at "
+                "least 0 that leave 1 or less together. Choose smaller ones."
+            )
+        if len(self.bangs) != 3 or min(self.bangs) < 0 or abs(sum(self.bangs) - 1) > 1e-9:
+            raise ValueError(
+                f"bangs is {self.bangs}; expected three shares, of answers with 0, 1 and 2 of "
+                "them, that add up to 1. Choose them so."
+            )
 
 
 def draw_demonstrations(
@@ -161,12 +185,13 @@ def cached_reference(
         The model.
     """
     chosen = config or ReferenceConfig()
+    reference = LanguageModel(chosen.model, Generator().manual_seed(seed))
     kept = cached(
         "reference",
         {"config": asdict(chosen), "seed": seed, "device": torch.device(device).type},
         lambda: train_reference(chosen, seed=seed, device=device).state_dict(),
         depends_on=CODE,
+        like=reference.state_dict(),
     )
-    reference = LanguageModel(chosen.model, Generator().manual_seed(seed))
     reference.load_state_dict(dict(kept))
     return reference.to(device)

@@ -103,8 +103,13 @@ def train_accepted(
         One row per epoch: `loss` (nats per token).
 
     Raises:
-        ValueError: if there is no response, or a number is not above 0.
+        ValueError: if there is no response, not one prompt for each, or a number is not above 0.
     """
+    if len(responses) and len(prompts) != len(responses):
+        raise ValueError(
+            f"there are {len(responses)} responses to {len(prompts)} prompts; expected as many. "
+            "Take the same rows of both: prompts.rows(kept), responses.rows(kept)."
+        )
 
     def loss_of(rows: Tensor) -> tuple[Tensor, dict[str, Tensor]]:
         drawn = responses.rows(rows)
