@@ -376,6 +376,10 @@ def test_the_cache_holds_keys_and_values_of_stored_heads(cache_bytes):
             "kl is nan; expected a finite number",
         ),
         (
+            lambda: rlhf.regularized_return(normal(3), normal(3), normal(3), beta=-1.0),
+            r"beta is -1\.0; expected a finite number of at least 0",
+        ),
+        (
             lambda: rlhf.tilted_log_probs(torch.full((2, 3), -torch.inf), normal(2, 3), beta=1.0),
             "log_probs_reference is −inf for all answers",
         ),

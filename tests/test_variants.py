@@ -726,3 +726,15 @@ def test_pairs_and_probabilities_that_are_none_are_refused():
     for policy in ([0.5, 0.6], [1.5, -0.5]):
         with pytest.raises(ValueError, match=r"policy adds up to 1\.\d000; expected prob"):
             variants.best_of_n_policy(float64(*policy), float64(0, 1), num_draws=2)
+    with pytest.raises(ValueError, match="policy adds up to nan"):
+        variants.best_of_n_policy(float64(math.nan, 0.5), float64(0, 1), num_draws=2)
+
+
+@pytest.mark.messages
+def test_rewards_to_go_of_no_discount_and_of_whole_numbers_are_refused():
+    rewards, mask = torch.ones(1, 2), torch.ones(1, 2, dtype=torch.bool)
+    for gamma in (2.0, -1.0, math.nan):
+        with pytest.raises(ValueError, match="expected a number in \\[0, 1\\]"):
+            variants.token_rewards_to_go(rewards, mask, gamma=gamma)
+    with pytest.raises(TypeError, match="rewards"):
+        variants.token_rewards_to_go(rewards.long(), mask, gamma=0.5)

@@ -503,8 +503,8 @@ claim(
 )
 
 # %% [markdown]
-# And the critic's explained variance (lesson 05's, of GAE's returns)? It dips while the policy moves fast, and comes back
-# when there is nothing left to lose. At three looks, three seeds each:
+# And the critic's explained variance (lesson 05's, of GAE's returns)? It stays behind while the policy runs away, and is
+# high when nothing is left to lose. At three looks, three seeds each:
 
 # %%
 for words, some in {"lost": free, "held": held}.items():

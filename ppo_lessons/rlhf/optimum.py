@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Generator, Tensor, nn
 
-from ppo_lessons.rlhf.checks import check_whole
+from ppo_lessons.rlhf.checks import check_at_least_zero, check_whole
 from ppo_lessons.shapes import (
     at_hand,
     check_finite,
@@ -82,10 +82,11 @@ def regularized_return(
         J_β (reward).
 
     Raises:
-        ValueError: if the shapes differ or a reward is not finite.
+        ValueError: if the shapes differ, a reward is not finite or β is below 0.
     """
     check_same_shape(log_probs=log_probs, log_probs_reference=log_probs_reference, rewards=rewards)
     check_finite(rewards=rewards)
+    check_at_least_zero(beta=beta)
     probabilities = log_probs.exp()
     said = probabilities > 0  # 0·log 0 counts 0
     distance = torch.where(said, log_probs - log_probs_reference, 0)

@@ -239,11 +239,13 @@ def token_rewards_to_go(
         R_t (discounted reward); 0 where the mask is false.
 
     Raises:
-        ValueError: if the shapes differ.
-        TypeError: if the mask is not boolean.
+        ValueError: if the shapes differ, or γ is outside of [0, 1].
+        TypeError: if the mask is not boolean, or rewards are whole numbers.
     """
     check_same_shape(rewards=rewards, mask=mask)
     check_bool(mask=mask)
+    check_floating(rewards=rewards)
+    check_unit_interval(gamma=gamma)
     columns = list(rewards.masked_fill(~mask, 0).unbind(1))
     for t in reversed(range(len(columns) - 1)):  # backwards: R_t needs R_{t+1}
         # a token that another speaker wrote, between two of ours, is no step: nothing is discounted

@@ -120,7 +120,7 @@ def best_of_n_policy(
             below 1.
     """
     check_same_shape(policy=policy, scores=scores)
-    if (policy < 0).any() or abs(policy.sum().item() - 1) > 1e-4:
+    if (policy < 0).any() or not abs(policy.sum().item() - 1) <= 1e-4:
         raise ValueError(
             f"policy adds up to {policy.sum().item():.4f}; expected probabilities of at least 0 "
             "that add up to 1. Normalise them first."
