@@ -3,8 +3,9 @@
     python -m benchmarks.acceptance           # runs what is missing of four studies, then the table
     python -m benchmarks.acceptance --table   # the table alone
 
-The bars stood before the studies were run: they are those of a smaller prototype, with slack. A
-bar that is missed is not moved; it stands in the table as missed.
+Most bars stood before the studies were run: they are those of a smaller prototype, with slack.
+Those that were set with the numbers at hand are marked as `own`. A bar that is missed is not moved;
+it stands in the table as missed.
 """
 
 import argparse
@@ -21,10 +22,24 @@ STUDIES = ("rlhf", "variants", "staleness", "evidence")
 COMMAND = "python -m benchmarks.acceptance"
 SEEDS = ("0", "1", "2")
 GATE = "64 labels of accuracy 0.85, with the limit"
+# claims of `benchmarks.rlhf` whose bars the prototype did not have
+OWN = (
+    "beta 0.3 without clip: success ends at 0.60 or more",
+    "adaptive beta: the KL ends within a third of its target, 1 nat",
+    "4x4 steps, beta 0.3 with clip: success ends at 0.30 or more",
+    "4x4 steps, beta 0.3 without clip: success ends at 0.10 or less",
+)
 Row = dict[str, Any]
 
 
-def row(lesson: int, claim: str, numbers: list[float], holds: Callable[[float], bool]) -> Row:
+def row(
+    lesson: int,
+    claim: str,
+    numbers: list[float],
+    holds: Callable[[float], bool],
+    *,
+    own: bool = False,
+) -> Row:
     """Write one row of the table.
 
     Args:
@@ -32,6 +47,7 @@ def row(lesson: int, claim: str, numbers: list[float], holds: Callable[[float], 
         claim: what must hold, with its bar.
         numbers: of each seed.
         holds: whether one of them meets the bar.
+        own: whether the bar was set with the numbers at hand.
 
     Returns:
         The row; `holds` is true if every seed meets it.
@@ -41,6 +57,7 @@ def row(lesson: int, claim: str, numbers: list[float], holds: Callable[[float], 
         "claim": claim,
         "by_seed": numbers,
         "holds": all(map(holds, numbers)),
+        "own": own,
     }
 
 
@@ -52,13 +69,24 @@ def ordered(lesson: int, claim: str, columns: list[list[float]]) -> Row:
         "claim": claim,
         "by_seed": [list(numbers) for numbers in triples],
         "holds": all(list(numbers) == sorted(set(numbers)) for numbers in triples),
+        "own": False,
     }
+
+
+def cost(lesson: int, what: str, most: int, runs: list[list[Any]]) -> Row:
+    """Write a row about CPU seconds, added up over the runs of each seed."""
+    seconds = [round(float(sum(run["cpu_seconds"] for run in some)), 1) for some in runs]
+    return row(lesson, f"{what}: {most} CPU seconds or less", seconds, lambda x: x <= most)
 
 
 def of_rlhf(found: Mapping[str, Any]) -> Iterator[Row]:
     """Rows of lessons 13 and 14: the study writes them itself."""
     for place, each in enumerate(found["acceptance"]):
-        yield {"lesson": 13 if place < 2 else 14, **each}
+        yield {"lesson": 13 if place < 2 else 14, **each, "own": each["claim"] in OWN}
+    starts, runs = found["starts"], found["runs"]
+    prices = ("beta 0", "beta 0.1", "beta 0.3")
+    spent = [[starts[seed], *(runs[name][seed] for name in prices)] for seed in SEEDS]
+    yield cost(14, "reference, judge and runs at beta 0, 0.1 and 0.3", 150, spent)
 
 
 def of_variants(found: Mapping[str, Any]) -> Iterator[Row]:
@@ -90,6 +118,9 @@ def of_variants(found: Mapping[str, Any]) -> Iterator[Row]:
         15, f"{small}, 1 epoch: chosen answers become less likely (nats)", chosen(small),
         lambda x: x < 0,
     )  # fmt: skip
+    names = (*(f"{name}/{MIDDLE}" for name in TUNED), large, small)
+    spent = [[runs[f"{name}/{seed}"] for name in names] for seed in SEEDS]
+    yield cost(15, "four methods and DPO at two prices", 90, spent)
 
 
 def of_staleness(found: Mapping[str, Any]) -> Iterator[Row]:
@@ -123,6 +154,10 @@ def of_staleness(found: Mapping[str, Any]) -> Iterator[Row]:
     ]
     claim = "age 0, four updates a batch: no ratio costs 0.12 or more of success"
     yield row(16, claim, costs, lambda x: x >= 0.12)
+    aged = [f"{one}/{name}/{age}" for age in (4, 16) for name in ("nothing", "ratio", "clip")]
+    names = (f"{one}/clip/0", *aged, f"{four}/clip/0", f"{four}/nothing/0")
+    spent = [[runs[f"{name}/{seed}"] for name in names] for seed in SEEDS]
+    yield cost(16, "the runs of the rows above", 90, spent)
 
 
 def of_evidence(found: Mapping[str, Any]) -> Iterator[Row]:
@@ -133,11 +168,9 @@ def of_evidence(found: Mapping[str, Any]) -> Iterator[Row]:
         kind = "hacked" if name == "beta 0" else "healthy"
         return [gate[kind]["by_run"][f"{name}/{seed}"][what] for seed in SEEDS]
 
-    shares = [stopped / replays for stopped in seen("beta 0", "stopped")]
-    yield row(17, "gate, beta 0: every replay is stopped", shares, lambda x: x == 1)
-    early = [round(stopped / replays, 3) for stopped in seen("beta 0", "by_iteration_16")]
-    claim = "gate, beta 0: 95 of 100 replays are stopped by iteration 16"
-    yield row(17, claim, early, lambda x: x >= 0.95)
+    early = [stopped / replays for stopped in seen("beta 0", "by_iteration_16")]
+    claim = "gate, beta 0: every replay is stopped by iteration 16"
+    yield row(17, claim, early, lambda x: x == 1)
     yield row(
         17, "gate, beta 0: what it rolls back to has success 0.52 or more, on average",
         seen("beta 0", "mean_success_kept"), lambda x: x >= 0.52,
@@ -148,7 +181,7 @@ def of_evidence(found: Mapping[str, Any]) -> Iterator[Row]:
     )  # fmt: skip
     false = [round(stopped / replays, 4) for stopped in seen("beta 0.3", "stopped")]
     claim = f"gate, beta 0.3: at most 3 of 100 of {replays} replays of each run are stopped"
-    yield row(17, claim, false, lambda x: x <= 0.03)
+    yield row(17, claim, false, lambda x: x <= 0.03, own=True)
 
 
 TABLES = dict(zip(STUDIES, (of_rlhf, of_variants, of_staleness, of_evidence), strict=True))
@@ -174,8 +207,10 @@ def main() -> int:
     for each in rows:
         numbers = ", ".join(map(str, each["by_seed"]))
         print("holds " if each["holds"] else "MISSED", each["lesson"], each["claim"], "|", numbers)
-    missed = sum(not each["holds"] for each in rows)
-    print(f"{len(rows) - missed} of {len(rows)} bars met")
+    missed, own = (sum(map(bool, some)) for some in (
+        [not each["holds"] for each in rows], [each["own"] for each in rows],
+    ))  # fmt: skip
+    print(f"{len(rows) - missed} of {len(rows)} bars met; {own} of them were set afterwards")
     print(write_result("acceptance", COMMAND, {"rows": rows}))
     return 0
 

@@ -1,6 +1,6 @@
 """Pictures of RLHF: rewards per token, a run that is hacked, the price, the optimum, the memory."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -95,13 +95,7 @@ def life_of_a_run(runs: Sequence[Curves], *, before: float, title: str) -> Figur
     )
     with style():
         picture = figure(9, 4.6)
-        for axes, (metric, name, colour, dash) in zip(
-            picture.subplots(2, 2, sharex=True).flat, panels, strict=True
-        ):
-            for curves in runs:
-                axes.plot(curves["iteration"], curves[metric], dash, color=colour, linewidth=1.4)
-            axes.set_title(name, fontsize=10)
-            axes.set_ylim(bottom=0)
+        _panels(picture.subplots(2, 2, sharex=True).flat, panels, runs)
         _reference_line(picture.axes[1], before)
         for axes in picture.axes[2:]:
             axes.set_xlabel("iteration")
@@ -127,13 +121,10 @@ def controller(runs: Sequence[Curves], *, target: float, before: float) -> Figur
     )
     with style():
         picture = figure(9, 2.9)
-        for axes, (metric, name, colour, dash) in zip(picture.subplots(1, 3), panels, strict=True):
-            for curves in runs:
-                axes.plot(curves["iteration"], curves[metric], dash, color=colour, linewidth=1.4)
-            axes.set_title(name, fontsize=10)
-            axes.set_ylim(bottom=0)
-            axes.set_xlabel("iteration")
+        _panels(picture.subplots(1, 3), panels, runs)
         price, distance, success = picture.axes
+        for axes in picture.axes:
+            axes.set_xlabel("iteration")
         price.set_ylim(top=1.15 * max(max(curves["beta"]) for curves in runs))
         distance.axhline(target, color=GOAL, linestyle=":", linewidth=1.2)
         distance.annotate(
@@ -147,6 +138,17 @@ def controller(runs: Sequence[Curves], *, target: float, before: float) -> Figur
             fontweight="bold",
         )  # fmt: skip
         return picture
+
+
+def _panels(
+    axes: Iterable[Axes], panels: Sequence[tuple[str, str, str, str]], runs: Sequence[Curves]
+) -> None:
+    """Draw one metric a panel over iterations, a line for each run: metric, name, colour, dash."""
+    for panel, (metric, name, colour, dash) in zip(axes, panels, strict=True):
+        for curves in runs:
+            panel.plot(curves["iteration"], curves[metric], dash, color=colour, linewidth=1.4)
+        panel.set_title(name, fontsize=10)
+        panel.set_ylim(bottom=0)
 
 
 def _reference_line(axes: Axes, before: float) -> None:

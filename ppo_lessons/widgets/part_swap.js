@@ -70,8 +70,9 @@ function render({ model, el, page = false }) {
     answer: (said) => (said === null ? say(words, "guessed_nothing", { factor: factorOf() })
       : say(words, "guessed", { factor: factorOf(), guess: String(said).replace("-", "−") })),
   });
-  const choose = (key, options) => [make("span", { class: "ppo-soft", "aria-hidden": "true" },
-    words[key]), choiceRow(shell, { key, name: words[key], options })];
+  // a name and its buttons: they stay together where a line is too short for the next group
+  const choose = (key, options) => row(make("span", { class: "ppo-soft", "aria-hidden": "true" },
+    words[key]), choiceRow(shell, { key, name: words[key], options }));
   const named = (values, word) => values.map((each) => [each, word(each)]);
   const baselines = named(["none", "mean", "others"], (each) => words[`baseline_${each}`]);
   const spreads = named(["kept", "divided"], (each) => words[`spread_${each}`]);
@@ -80,9 +81,9 @@ function render({ model, el, page = false }) {
   const prices = named(["reward", "loss", "none"], (each) => words[`kl_${each}`]);
   const clips = named(["token", "wide", "answer", "limited", "none"],
     (each) => words[`clip_${each}`]);
-  body.append(row(...choose("baseline", baselines), ...choose("spread", spreads)),
-    row(...choose("mode", modes), ...choose("kl", prices)),
-    row(...choose("clip", clips), gridSlider(shell, { key: "ratio", values: RATIOS,
+  body.append(row(choose("baseline", baselines), choose("spread", spreads)),
+    row(choose("mode", modes), choose("kl", prices)),
+    row(choose("clip", clips), gridSlider(shell, { key: "ratio", values: RATIOS,
       text: words.ratio, width: 120, show: (ratio) => written(ratio, 1) })),
     ...guess.nodes, make("div", { class: "ppo-panels ppo-many" }, ...panels),
     lineKey([["ppo-bar-old", words.legend_score], ["ppo-bar-new", words.legend_advantage]]),
